@@ -22,7 +22,7 @@ fn shown(outcome: &Result<ConnectionString, UriError>) -> String {
 }
 
 /// Connection strings for each kind of error, with a secret where it hurts.
-const BROKEN: [(&str, &str); 22] = [
+const BROKEN: [(&str, &str); 25] = [
     ("AuthSourceEmpty", "mongodb://u:hunter2hunter2@a/?authSource="),
     ("Conflict", "mongodb://u:hunter2hunter2@a/?loadBalanced=true&replicaSet=r"),
     ("Credential", "mongodb://u:hunter2hunter2@a/?authMechanism=MONGODB-X509"),
@@ -37,8 +37,11 @@ const BROKEN: [(&str, &str); 22] = [
     ("ProxyRepeated", "mongodb://a/?proxyPassword=hunter2hunter2&proxyPassword=x"),
     ("Scheme", "mongodb:/u:hunter2hunter2@a"),
     ("SeveralHosts", "mongodb://u:hunter2hunter2@a,b/?directConnection=true"),
-    ("Srv", "mongodb+srv://u:hunter2hunter2@a"),
+    ("SrvHost", "mongodb+srv://u:hunter2hunter2@[::1]"),
     ("SrvOnly", "mongodb://u:hunter2hunter2@a/?srvMaxHosts=1"),
+    ("SrvPort", "mongodb+srv://u:hunter2hunter2@a:5"),
+    ("SrvServiceName", "mongodb+srv://a/?srvServiceName=hunter2hunter2-"),
+    ("SrvSeveralHosts", "mongodb+srv://u:hunter2hunter2@a,b"),
     ("TlsDisagrees", "mongodb://u:hunter2hunter2@a/?tls=true&ssl=false"),
     ("UnknownMechanism", "mongodb://u:p@a/?authMechanism=hunter2hunter2"),
     ("Userinfo", "mongodb://u:@hunter2hunter2@a"),
@@ -58,7 +61,7 @@ fn no_kind_of_error_shows_a_secret() {
         assert!(!shown(&outcome).contains(MARK), "{uri}: {}", shown(&outcome));
         kinds.insert(kind);
     }
-    assert_eq!(kinds.len(), 20, "each kind of error has its line above");
+    assert_eq!(kinds.len(), 23, "each kind of error has its line above");
 }
 
 /// Secrets that are in their place, and secrets that an unescaped character cut in two.
@@ -123,7 +126,9 @@ fn encoded(text: &str) -> String {
 proptest! {
     #[test]
     fn any_text_is_read_without_a_panic(text in any::<String>(), pieces in pieces()) {
-        for uri in [&text, &pieces, &format!("mongodb://{text}"), &format!("mongodb://{pieces}")] {
+        let with = |scheme: &str| [&text, &pieces].map(|rest| format!("{scheme}://{rest}"));
+        let [one, other] = [with("mongodb"), with("mongodb+srv")];
+        for uri in [&text, &pieces].into_iter().chain(&one).chain(&other) {
             prop_assert!(!shown(&ConnectionString::parse(uri)).is_empty());
         }
     }

@@ -168,7 +168,7 @@ mod on_tokio {
         let client = Client::new(&servers.uri)?;
         client.command("admin", &ping()).await?;
         let address = client.servers()[0].address.as_ref().clone();
-        let pool = client.pool(&address).ok_or("the only host")?.clone();
+        let pool = client.pool(&address).ok_or("the only host")?;
         let mut ratios = Ratios::default();
         for _ in 0..ROUNDS {
             let began = Instant::now();
@@ -216,7 +216,7 @@ mod on_mio {
         let client = Client::new(&servers.uri)?;
         client.command("admin", &ping())?;
         let address = client.servers()[0].address.as_ref().clone();
-        let pool = client.pool(&address).ok_or("the only host")?.clone();
+        let pool = client.pool(&address).ok_or("the only host")?;
         let mut ratios = Ratios::default();
         for _ in 0..ROUNDS {
             let began = Instant::now();

@@ -55,7 +55,7 @@ fn a_test_passes_when_all_it_asks_for_is_so() {
     );
     assert_eq!(verdict, Verdict::Passed);
     assert_eq!(
-        verdict_on("srv", &json!({ "uri": "mongodb+srv://x", "valid": false })),
+        verdict_on("srv", &json!({ "uri": "mongodb+srv://x:5", "valid": false })),
         Verdict::Passed
     );
 }
@@ -94,12 +94,18 @@ fn a_test_fails_with_what_was_expected_and_seen() {
 /// Only tests that cannot pass are excused, and only as long as they do not.
 #[test]
 fn an_exception_has_to_fail() {
-    let excused = "uri-options/tests/srv-options";
-    let srv = verdict_on(excused, &json!({ "uri": "mongodb+srv://db.example.com" }));
-    assert!(matches!(srv, Verdict::NotApplicable(_)), "{srv:?}");
-    let refused = verdict_on(excused, &json!({ "uri": "mongodb+srv://x", "valid": false }));
-    assert_eq!(refused, Verdict::Failed("listed as an exception, but it passes".to_owned()));
-    let another = verdict_on(excused, &json!({ "uri": "mongodb://" }));
+    let tests = |uri: &str, valid: bool| {
+        let test = json!({ "description": "", "uri": uri, "valid": valid });
+        let path =
+            write("auth/tests/legacy/connection-string.json", &json!({ "tests": vec![test; 46] }));
+        play(&path).expect("a test file").remove(45).verdict
+    };
+    let uri = "mongodb://u:p@db/?authMechanism=MONGODB-AWS";
+    let contradicted = tests(uri, false);
+    assert!(matches!(contradicted, Verdict::NotApplicable(_)), "{contradicted:?}");
+    let accepted = tests(uri, true);
+    assert_eq!(accepted, Verdict::Failed("listed as an exception, but it passes".to_owned()));
+    let another = tests("mongodb://", true);
     assert!(matches!(another, Verdict::Failed(_)), "{another:?}");
 }
 
@@ -114,4 +120,39 @@ fn a_file_of_another_format_is_no_empty_success() {
         let played = play(&write(name, &content));
         assert!(matches!(played, Err(Unreadable::Format { .. })), "{name}: {played:?}");
     }
+}
+
+/// The records come from the page beside the files, as in the official folder.
+#[test]
+fn files_about_srv_records() {
+    let folder = "srv/initial-dns-seedlist-discovery/tests";
+    let page = "| records |\n_mongodb._tcp.a.x.test.  5  IN SRV  1  b.x.test.\n\
+                _mongodb._tcp.a.x.test.  5  IN SRV  2  b.x.test.\na.x.test.  5  IN TXT  \"authSo\" \"urce=shop\"\n";
+    let good = json!({ "seeds": ["b.x.test:2", "b.x.test:1"], "numSeeds": 2, "options": { "ssl": true, "authSource": "shop" } });
+    let cases = [
+        ("good", good, Verdict::Passed),
+        ("error", json!({ "error": true }), failed("expected an error, got none")),
+        ("option", json!({ "options": { "ssl": false } }), failed("ssl: expected false, got true")),
+        (
+            "count",
+            json!({ "numSeeds": 1 }),
+            failed("seeds: expected None (Some(1)), got [\"b.x.test:1\", \"b.x.test:2\"]"),
+        ),
+    ];
+    for (name, mut fields, expected) in cases {
+        fields["uri"] = "mongodb+srv://a.x.test/".into();
+        let path = write(&format!("{folder}/sharded/{name}.json"), &fields);
+        let readme = path.parent().expect("a folder").with_file_name("README.md");
+        std::fs::write(readme, page).expect("writable");
+        let targets = [Target::Core, Target::Tokio, Target::Mio, Target::Smol];
+        let played = conform::play(&path, &targets, &Place::Endpoint).expect("a test file");
+        assert_eq!((played.unplayed, played.outcomes.len()), (Vec::new(), 4), "{name}");
+        for outcome in played.outcomes {
+            assert_eq!(outcome.verdict, expected, "{name} on {}", outcome.target.name());
+        }
+    }
+}
+
+fn failed(difference: &str) -> Verdict {
+    Verdict::Failed(difference.to_owned())
 }

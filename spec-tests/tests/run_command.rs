@@ -6,7 +6,8 @@ use std::process::{Command, Output, Stdio};
 use std::thread;
 
 use cenote::command::signals::ignores_hang_up;
-use cenote_endpoint::{Endpoint, ListenOptions, Settings, User};
+use cenote_core::uri::srv::{SrvRecord, TxtRecord};
+use cenote_endpoint::{Endpoint, ListenOptions, NameServer, Settings, User};
 use serde_json::Value;
 
 /// What a run writes.
@@ -532,4 +533,31 @@ fn a_file_that_fills_up_ends_it_at_once() {
     let error = text(&output.stderr);
     assert_eq!(output.status.code(), Some(2), "{error}");
     assert!(error.lines().last().unwrap().starts_with("cenote: /dev/full: No space"), "{error}");
+}
+
+/// `cluster.0.0.1` has the domain `0.0.1`, and 127.0.0.1 is in it.
+#[test]
+fn the_servers_of_srv_records_are_looked_up() {
+    let users = vec![User { database: "shop".to_owned(), ..User::new("app", "pencil") }];
+    let settings = Settings { auth: true, users, ..Settings::default() };
+    let endpoint = Endpoint::start(settings, ListenOptions::default()).expect("it starts");
+    let names = NameServer::start().expect("a port");
+    let port = endpoint.address().port().expect("a port");
+    names.set_srv("_mongodb._tcp.cluster.0.0.1", &[SrvRecord::new("127.0.0.1.", port)]);
+    names.set_txt("cluster.0.0.1", &[TxtRecord::from("authSource=shop")]);
+    let at = names.address().to_string();
+    let run = |uri: &str, more: &[&str]| run(&[&[uri, "--name-server", &at], more].concat());
+
+    let uri = "mongodb+srv://app:pencil@cluster.0.0.1/?tls=false";
+    for shell in ["tokio", "mio"] {
+        let summary = json(&run(uri, &["--json", "--ops", "20", "--shell", shell]));
+        assert_eq!(summary["operations"]["good"], 20, "{shell}");
+    }
+    let nowhere = run("mongodb+srv://app:pencil@nowhere.0.0.1/", &[]);
+    assert_eq!(nowhere.status.code(), Some(2), "{nowhere:?}");
+    let error = text(&nowhere.stderr);
+    let expected = "no servers for nowhere.0.0.1: SRV records of _mongodb._tcp.nowhere.0.0.1: the name does not exist";
+    assert!(error.contains(expected) && !error.contains("pencil"), "{error}");
+    let asked = cenote("run", &[uri, "--name-server", &at]).output().expect("a child process");
+    assert!(text(&asked.stderr).contains("as a server of cluster.0.0.1 can serve"), "{asked:?}");
 }

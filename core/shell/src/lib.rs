@@ -50,6 +50,7 @@
 //! | feature | adds |
 //! |---|---|
 //! | `tls` | [`MongoConnector`](connection::MongoConnector), [`Client`](client::Client) and monitors: connections as a connection string describes them, with TLS by rustls |
+//! | `srv` | `mongodb+srv://` in clients: SRV and TXT records, looked up on a thread of its own |
 //! | `snappy`, `zlib` (both on by default), `zstd` | a compressor each |
 //! | `metrics` | OpenTelemetry's metrics of a pool |
 //! | `tokio` | tokio's I/O traits on streams that a pool lends |
@@ -87,6 +88,8 @@ pub mod runtime;
 pub mod shortage;
 pub mod signal;
 mod spans;
+#[cfg(feature = "srv")]
+mod srv;
 mod stages;
 #[cfg(feature = "tls")]
 pub mod tls;

@@ -50,6 +50,12 @@ pub fn request_ids() -> Result<RequestIds, ConnectionError> {
         .map_err(|error| ConnectionError::configuration(Stage::Tcp, &error.to_string()))
 }
 
+/// Random numbers, for choices that need not be secret. Without entropy they are all 0.
+#[must_use]
+pub fn random() -> u64 {
+    getrandom::u64().unwrap_or_default()
+}
+
 /// Sets a random jitter seed if lifetimes are limited and no seed was chosen: pools with the same seed open and
 /// close their connections at the same times (`docs/studies/lifetime.md`). Without entropy the default remains.
 #[must_use]

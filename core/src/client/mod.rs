@@ -2,13 +2,15 @@
 //! of them is selected, and what happens to callers that wait for one.
 //!
 //! ```text
-//!   connection string ──▶ ClientSettings   the hosts, each once; how long is waited
+//!   connection string ──▶ Hosts            the hosts, each once
+//!                         ClientSettings   how long is waited
 //!   what is wanted    ──▶ Selector         by the last known type of a server
 //!   what is known     ──▶ choose           one of those that fit, or none
 //!                         SelectionError   and why, with every server in it
 //!   a topology        ──▶ suitable         the servers for a ReadPreference
 //!                         in_latency_window, choose_of_two
 //!   time that is left ──▶ with_max_time    how much of it the server gets
+//!   SRV records       ──▶ SrvPolling       routers to add and to remove, and when to look again
 //! ```
 //!
 //! A shell keeps a [pool](crate::pool) and a [monitor](crate::monitor) for each host, and calls
@@ -17,6 +19,7 @@
 mod error;
 mod event;
 mod max_time;
+mod polling;
 mod read_preference;
 mod selection;
 mod selector;
@@ -27,9 +30,10 @@ mod suitable;
 pub use error::{ClientError, SelectionError, TimeLimit};
 pub use event::ServerEvent;
 pub use max_time::with_max_time;
+pub use polling::{SrvChanges, SrvPolling};
 pub use read_preference::{InvalidReadPreference, ReadPreference};
 pub use selection::{Candidate, choose, is_hopeless};
 pub use selector::Selector;
-pub use settings::ClientSettings;
+pub use settings::{ClientSettings, Hosts};
 pub use status::{ServerStatus, seen};
 pub use suitable::{Described, choose_of_two, in_latency_window, suitable};

@@ -4,14 +4,12 @@ use core::time::Duration;
 use super::Selector;
 use crate::address::ServerAddress;
 use crate::uri::ConnectionString;
+use crate::uri::srv::distinct;
 
-/// The settings of a client from its connection string, except those of pools and monitors.
+/// The settings of a client from its connection string, except its [`Hosts`] and those of pools and monitors.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ClientSettings {
-    hosts: Vec<ServerAddress>,
-    /// Where each of them is among the hosts, in the order of addresses.
-    by_address: Vec<usize>,
     /// Whether monitors watch them: not behind a load balancer.
     pub is_watched: bool,
     /// `serverSelectionTimeoutMS`: how long a server is waited for; default 30 s.
@@ -29,12 +27,7 @@ impl ClientSettings {
     #[must_use]
     pub fn new(uri: &ConnectionString) -> Self {
         let selection_timeout = uri.topology.server_selection_timeout;
-        let hosts = distinct(&uri.hosts);
-        let mut by_address: Vec<_> = (0..hosts.len()).collect();
-        by_address.sort_by_key(|&at| hosts.get(at));
         Self {
-            hosts,
-            by_address,
             is_watched: uri.topology.load_balanced != Some(true),
             selection_timeout: selection_timeout.unwrap_or(Self::SELECTION_TIMEOUT),
             operation_timeout: uri.timeouts.operation,
@@ -42,15 +35,31 @@ impl ClientSettings {
     }
 }
 
-/// The servers they are about.
-impl ClientSettings {
-    /// A server each, in the order of the text, and none twice.
+/// The servers of a client: a server each, and none twice.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hosts {
+    hosts: Vec<ServerAddress>,
+    /// Where each of them is among the hosts, in the order of addresses.
+    by_address: Vec<usize>,
+}
+
+impl Hosts {
+    /// In this order, such as that of a connection string.
     #[must_use]
-    pub fn hosts(&self) -> &[ServerAddress] {
+    pub fn new(hosts: &[ServerAddress]) -> Self {
+        let hosts = distinct(hosts.to_vec());
+        let mut by_address: Vec<_> = (0..hosts.len()).collect();
+        by_address.sort_by_key(|&at| hosts.get(at));
+        Self { hosts, by_address }
+    }
+
+    /// In their order.
+    #[must_use]
+    pub fn all(&self) -> &[ServerAddress] {
         &self.hosts
     }
 
-    /// Where a server is among the [hosts](Self::hosts); `None` is for one that is none of them. As
+    /// Where a server is among [all](Self::all); `None` is for one that is none of them. As
     /// fast with a thousand of them as with three, nearly.
     #[must_use]
     pub fn place_of(&self, address: &ServerAddress) -> Option<usize> {
@@ -68,23 +77,11 @@ impl ClientSettings {
     }
 }
 
-fn distinct(hosts: &[ServerAddress]) -> Vec<ServerAddress> {
-    let mut distinct: Vec<ServerAddress> = Vec::with_capacity(hosts.len());
-    // The order is the text's; a set beside it keeps a thousand hosts from a million comparisons.
-    let mut known = std::collections::BTreeSet::new();
-    for host in hosts {
-        if known.insert(host) {
-            distinct.push(host.clone());
-        }
-    }
-    distinct
-}
-
 #[cfg(test)]
 mod tests {
     use core::time::Duration;
 
-    use super::ClientSettings;
+    use super::{ClientSettings, Hosts};
     use crate::address::ServerAddress;
     use crate::client::Selector;
     use crate::uri::ConnectionString;
@@ -93,25 +90,29 @@ mod tests {
         ClientSettings::new(&ConnectionString::parse(uri).unwrap())
     }
 
+    fn hosts_of(uri: &str) -> Hosts {
+        Hosts::new(&ConnectionString::parse(uri).unwrap().hosts)
+    }
+
     // SD-07
     #[test]
     fn a_host_that_is_named_twice_is_one() {
-        let settings = of("mongodb://b:1,a:1,B:1,a:2,a:1");
-        let hosts: Vec<_> = settings.hosts().iter().map(ToString::to_string).collect();
+        let hosts = hosts_of("mongodb://b:1,a:1,B:1,a:2,a:1");
+        let hosts: Vec<_> = hosts.all().iter().map(ToString::to_string).collect();
         assert_eq!(hosts, ["b:1", "a:1", "a:2"]);
     }
 
     #[test]
     fn each_host_is_found_at_its_place() {
-        let settings = of("mongodb://d,b:1,a,c,b:2");
-        for (at, host) in settings.hosts().iter().enumerate() {
-            assert_eq!(settings.place_of(host), Some(at));
-            assert_eq!(settings.places(&Selector::Address(host.clone())), at..at + 1);
+        let hosts = hosts_of("mongodb://d,b:1,a,c,b:2");
+        for (at, host) in hosts.all().iter().enumerate() {
+            assert_eq!(hosts.place_of(host), Some(at));
+            assert_eq!(hosts.places(&Selector::Address(host.clone())), at..at + 1);
         }
         let other: ServerAddress = "e".parse().unwrap();
-        assert_eq!(settings.place_of(&other), None);
-        assert!(settings.places(&Selector::Address(other)).is_empty());
-        assert_eq!(settings.places(&Selector::Any), 0..5);
+        assert_eq!(hosts.place_of(&other), None);
+        assert!(hosts.places(&Selector::Address(other)).is_empty());
+        assert_eq!(hosts.places(&Selector::Any), 0..5);
     }
 
     // OP-21, CS-01, LB-08

@@ -55,7 +55,8 @@ pub(super) fn read(
 
     let (username, password) = halves(userinfo);
     check_presence(&demands, username.is_some(), password.is_some()).map_err(wrong)?;
-    let source = choose_source(&demands, source.as_ref(), database).map_err(wrong)?;
+    let source =
+        choose_source(&demands, source.as_ref().map(Pair::text), database).map_err(wrong)?;
     let properties = match properties {
         Some(pair) => read_properties(query, &demands, &pair).map_err(wrong)?,
         None => Some(BTreeMap::new()),
@@ -104,10 +105,9 @@ fn check_presence(
 
 fn choose_source(
     demands: &Demands,
-    source: Option<&Pair>,
+    source: Option<&str>,
     database: Option<&str>,
 ) -> Result<String, CredentialProblem> {
-    let source = source.map(Pair::text);
     if demands.external {
         return match source {
             None | Some(EXTERNAL) => Ok(EXTERNAL.to_owned()),
@@ -115,6 +115,14 @@ fn choose_source(
         };
     }
     Ok(source.or(database).unwrap_or(demands.default_source).to_owned())
+}
+
+/// Sets the source that the TXT record names.
+pub(super) fn with_source(credential: &mut Credential, source: &str) -> Result<(), UriError> {
+    let mechanism = credential.mechanism;
+    let chosen = choose_source(&Demands::of(mechanism), Some(source), None);
+    credential.source = chosen.map_err(|problem| UriError::Credential { mechanism, problem })?;
+    Ok(())
 }
 
 /// The properties that are written, or `None` if they are not pairs and therefore ignored.

@@ -12,17 +12,40 @@ use crate::{address::AddressError, pool::InvalidOptions};
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum UriError {
-    /// The scheme is not `mongodb://`.
-    #[error("the connection string does not begin with `mongodb://`: write that first")]
-    Scheme,
-    /// SRV and TXT records are for the caller to look up.
+    /// The scheme is neither `mongodb://` nor `mongodb+srv://`.
     #[error(
-        "`mongodb+srv://` is not supported: look up the SRV and TXT records of the host first, \
-         and pass the `mongodb://` string that results, with `tls=true`"
+        "the connection string does not begin with `mongodb://` or `mongodb+srv://`: write one of \
+         them first"
+    )]
+    Scheme,
+    /// A `mongodb+srv://` connection string where a server is needed at once.
+    #[error(
+        "`mongodb+srv://` names no server before its records are looked up: use a client, or write \
+         `mongodb://` and the server's own name"
     )]
     Srv,
+    /// `mongodb+srv://` with more than one host.
+    #[error(
+        "`mongodb+srv://` has exactly one host, whose SRV records name the servers: remove the others"
+    )]
+    SrvSeveralHosts,
+    /// `mongodb+srv://` with a port.
+    #[error("`mongodb+srv://` has no port, because the SRV records name the ports: remove it")]
+    SrvPort,
+    /// `mongodb+srv://` with an address that has no SRV records.
+    #[error(
+        "the host of `mongodb+srv://` is an IP address or the path of a socket, which have no SRV \
+         records: write a host name, or `mongodb://`"
+    )]
+    SrvHost,
+    /// `srvServiceName` is not the name of a service.
+    #[error(
+        "srvServiceName is not made of 1 to 62 letters, digits and single hyphens between them, with \
+         one letter at least: correct or remove it"
+    )]
+    SrvServiceName,
     /// There is no host.
-    #[error("there is no host behind `mongodb://`: write at least one")]
+    #[error("there is no host behind the `://`: write one")]
     NoHost,
     /// A host or port is invalid.
     #[error("host {position}: {error}")]

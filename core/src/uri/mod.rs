@@ -15,6 +15,8 @@
 //! `;` does not separate options and `+` is no space; zone identifiers of IPv6 addresses are
 //! refused; an unknown `authMechanism` and an empty `proxyHost` are errors, because to ignore them
 //! would connect in another way than was asked for.
+//!
+//! A `mongodb+srv://` connection string names its servers only after a look-up: [`srv`].
 
 mod credential;
 mod error;
@@ -26,12 +28,13 @@ mod read_write;
 mod secret;
 mod similar;
 mod split;
+pub mod srv;
 mod tls;
 mod warning;
 
 use std::str::FromStr;
 
-use self::{query::Query, split::Parts};
+use self::{query::Query, split::Parts, srv::SrvOptions};
 use crate::{address::ServerAddress, pool::PoolOptions};
 
 pub use self::{
@@ -73,8 +76,11 @@ pub use self::{
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ConnectionString {
-    /// The hosts in the order of the text; at least one.
+    /// The hosts in the order of the text; at least one. A `mongodb+srv://` connection string has none
+    /// before it is [resolved](Self::resolve).
     pub hosts: Vec<ServerAddress>,
+    /// Where to look its hosts up, if it is `mongodb+srv://`.
+    pub srv: Option<SrvOptions>,
     /// The database behind the slash. It does not turn authentication on.
     pub database: Option<String>,
     /// The credential; `None` is no authentication.
@@ -111,18 +117,29 @@ impl ConnectionString {
     pub fn parse(uri: &str) -> Result<Self, UriError> {
         let parts = Parts::of(uri)?;
         let userinfo = parts.userinfo()?;
-        let hosts = parts.hosts()?;
+        let (hosts, srv_host) = match parts.is_srv {
+            true => (Vec::new(), Some(parts.srv_host()?)),
+            false => (parts.hosts()?, None),
+        };
         let database = parts.database()?;
         let mut query = Query::of(&parts)?;
-        refuse_srv_options(&query)?;
+        let srv = match srv_host {
+            Some(host) => Some(srv::read(&mut query, host)?),
+            None => refuse_srv_options(&query).map(|()| None)?,
+        };
 
         let credential = credential::read(&mut query, userinfo, database.as_deref())?;
         let topology = TopologyOptions::read(&mut query);
-        check_topology(&topology, hosts.len())?;
+        check_topology(&topology, hosts.len(), srv.as_ref())?;
         let pool = options::pool(&mut query, &topology);
         pool.validate()?;
+        let mut tls = TlsOptions::read(&mut query)?;
+        if srv.is_some() {
+            tls.tls.get_or_insert(true);
+        }
         Ok(Self {
             hosts,
+            srv,
             database,
             credential,
             app_name: query.text_of_at_most("appname", options::APP_NAME_MAX),
@@ -130,7 +147,7 @@ impl ConnectionString {
             topology,
             monitoring: MonitoringOptions::read(&mut query),
             timeouts: TimeoutOptions::read(&mut query),
-            tls: TlsOptions::read(&mut query)?,
+            tls,
             compression: CompressionOptions::read(&mut query),
             proxy: ProxyOptions::read(&mut query)?,
             retries: RetryOptions::read(&mut query),
@@ -167,16 +184,32 @@ impl FromStr for ConnectionString {
 
 // OP-53
 fn refuse_srv_options(query: &Query) -> Result<(), UriError> {
-    match ["srvServiceName", "srvMaxHosts"].into_iter().find(|name| query.count(name) > 0) {
+    match [srv::SERVICE_NAME, srv::MAX_HOSTS].into_iter().find(|name| query.count(name) > 0) {
         Some(option) => Err(UriError::SrvOnly { option }),
         None => Ok(()),
     }
 }
 
 // OP-24, OP-25
-fn check_topology(topology: &TopologyOptions, hosts: usize) -> Result<(), UriError> {
+fn check_topology(
+    topology: &TopologyOptions,
+    hosts: usize,
+    srv: Option<&SrvOptions>,
+) -> Result<(), UriError> {
     let load_balanced = topology.load_balanced == Some(true);
     let direct = topology.direct_connection == Some(true);
+    let first = srv::MAX_HOSTS;
+    let has_max_hosts = srv.is_some_and(|srv| srv.limit() < usize::MAX);
+    if has_max_hosts && topology.replica_set.is_some() {
+        return Err(UriError::Conflict { first, second: "replicaSet" });
+    }
+    if has_max_hosts && load_balanced {
+        return Err(UriError::Conflict { first, second: "loadBalanced=true" });
+    }
+    if srv.is_some() && direct {
+        let (first, second) = ("mongodb+srv://", "directConnection=true");
+        return Err(UriError::Conflict { first, second });
+    }
     if load_balanced && topology.replica_set.is_some() {
         return Err(UriError::Conflict { first: "loadBalanced=true", second: "replicaSet" });
     }

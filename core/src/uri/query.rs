@@ -42,17 +42,24 @@ impl Pair {
 
 impl Query {
     pub(super) fn of(parts: &Parts<'_>) -> Result<Self, UriError> {
+        let mut query = Self::of_text(parts.options)?;
+        query.doubtful = parts.options.contains('@');
+        Ok(query)
+    }
+
+    /// The options of a TXT record, which are no secrets.
+    pub(super) fn of_text(options: &str) -> Result<Self, UriError> {
         let mut query = Self {
             pairs: Vec::new(),
             warnings: Vec::new(),
             known: Vec::new(),
             secrets: Vec::new(),
-            doubtful: parts.options.contains('@'),
+            doubtful: false,
         };
-        if parts.options.is_empty() {
+        if options.is_empty() {
             return Ok(query);
         }
-        for (text, position) in parts.options.split('&').zip(1..) {
+        for (text, position) in options.split('&').zip(1..) {
             if text.is_empty() {
                 query.warn_at(position, UriWarning::new(nth(position), Problem::EmptyPair));
                 continue;
@@ -193,6 +200,11 @@ impl Query {
 
     fn warn_at(&mut self, position: usize, warning: UriWarning) {
         self.warnings.push((position, warning));
+    }
+
+    /// The name of the first option that was not read.
+    pub(super) fn unread(&self) -> Option<&str> {
+        self.pairs.first().map(|pair| &*pair.name)
     }
 
     /// All warnings in the order of the text; options that were not read are unknown.

@@ -1,12 +1,14 @@
 //! Cuts a connection string into its parts, and decodes them.
 
-use std::str::from_utf8;
+use std::{net::IpAddr, str::from_utf8};
 
 use super::{Place, Secret, UriError};
 use crate::address::{ServerAddress, split_port};
 
 /// The parts of a connection string as they are written, still percent-encoded.
 pub(super) struct Parts<'a> {
+    /// Whether the scheme is `mongodb+srv`.
+    pub(super) is_srv: bool,
     pub(super) userinfo: Option<&'a str>,
     hosts: &'a str,
     database: &'a str,
@@ -23,10 +25,8 @@ pub(super) struct Userinfo {
 
 impl<'a> Parts<'a> {
     pub(super) fn of(uri: &'a str) -> Result<Self, UriError> {
-        if uri.starts_with("mongodb+srv://") {
-            return Err(UriError::Srv);
-        }
-        let rest = uri.strip_prefix("mongodb://").ok_or(UriError::Scheme)?;
+        let srv = uri.strip_prefix("mongodb+srv://");
+        let rest = srv.or_else(|| uri.strip_prefix("mongodb://")).ok_or(UriError::Scheme)?;
         let (place, options) = rest.split_once('?').unwrap_or((rest, ""));
         let (authority, database) = place.split_once('/').unwrap_or((place, ""));
         let (userinfo, hosts) = match authority.rsplit_once('@') {
@@ -38,7 +38,7 @@ impl<'a> Parts<'a> {
         if database.contains('@') {
             return Err(UriError::UserinfoCut);
         }
-        Ok(Self { userinfo, hosts, database, options })
+        Ok(Self { is_srv: srv.is_some(), userinfo, hosts, database, options })
     }
 
     /// Whether the options may begin in the middle of a password that has a `?` in it.
@@ -77,6 +77,23 @@ impl<'a> Parts<'a> {
             return Err(UriError::UserinfoCut);
         }
         hosts
+    }
+
+    /// The one host of `mongodb+srv`, in lower case.
+    // OP-53
+    pub(super) fn srv_host(&self) -> Result<String, UriError> {
+        if self.hosts.contains(',') {
+            return Err(UriError::SrvSeveralHosts);
+        }
+        let hosts = self.hosts()?;
+        let [ServerAddress::Tcp { host, .. }] = &*hosts else { return Err(UriError::SrvHost) };
+        if host.parse::<IpAddr>().is_ok() {
+            return Err(UriError::SrvHost);
+        }
+        if self.hosts.contains(':') {
+            return Err(UriError::SrvPort);
+        }
+        Ok(host.strip_suffix('.').unwrap_or(host).to_owned())
     }
 
     /// The database, if one is named.

@@ -80,6 +80,11 @@ impl UriWarning {
         Self { option: option.into(), problem }
     }
 
+    /// The same of an option in the TXT record.
+    pub(super) fn of_txt(self) -> Self {
+        Self { option: format!("TXT record: {}", self.option), ..self }
+    }
+
     /// The name of the option; its position in the options when the name might be part of a
     /// secret that was not percent-encoded.
     #[must_use]

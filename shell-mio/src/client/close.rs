@@ -1,6 +1,6 @@
 use std::time::Instant;
 
-use super::Client;
+use super::{Client, pool_of};
 use crate::CloseTimeout;
 use crate::close::within_grace;
 
@@ -28,10 +28,11 @@ impl Client {
     }
 
     fn close_by(&self, deadline: Option<Instant>) -> Result<(), CloseTimeout> {
-        let Self { inner, pools, thread } = self;
+        let Self { inner, thread } = self;
         inner.close_at_once();
         let can_wait = !thread.is_current() && !inner.is_performing_here() && !inner.is_inherited();
         let deadline = if can_wait { deadline } else { Some(Instant::now()) };
+        let pools: Vec<_> = inner.all_servers().iter().map(|server| pool_of(server)).collect();
         let closed = pools.iter().map(|pool| pool.close_by(deadline));
         let in_use = closed.map(|closed| closed.map_or_else(|error| error.in_use, |()| 0)).sum();
         if in_use > 0 {

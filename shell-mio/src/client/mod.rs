@@ -41,8 +41,10 @@ pub type ClientBuilder = client::ClientBuilder<Client>;
 /// One thread, `cenote-loop`, opens the connections of all pools and monitors all servers. Up to 16 more
 /// resolve host names, for as long as there are names to resolve.
 ///
-/// The hosts are those of the connection string: the client does not discover replica sets, selects a server
-/// by its last check, and retries nothing. That is left to drivers.
+/// The hosts are those of the connection string, or of the SRV records of `mongodb+srv://`, which
+/// [`new`](Self::new) and [`ClientBuilder::build`](client::ClientBuilder::build) look up first (feature `srv`): the
+/// client does not discover replica sets, selects a server by its last check, and retries nothing. That is left to
+/// drivers. Routers that the SRV records add or remove get a pool, or have it closed, while the client is in use.
 ///
 /// ```no_run
 /// use bson::rawdoc;
@@ -72,8 +74,6 @@ pub type ClientBuilder = client::ClientBuilder<Client>;
 #[derive(Clone)]
 pub struct Client {
     inner: Arc<ClientInner<EventLoop>>,
-    /// Those of the servers, in the same order.
-    pools: Arc<[Pool]>,
     thread: Arc<LoopThread>,
 }
 
@@ -83,8 +83,8 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// The connection string is invalid, a file it names cannot be read, options contradict each other, or the
-    /// operating system has no event loop or thread.
+    /// The connection string is invalid, a file it names cannot be read, options contradict each other, the
+    /// operating system has no event loop or thread, or the servers of `mongodb+srv://` cannot be looked up.
     ///
     /// ```no_run
     /// use cenote_mio::Client;
@@ -248,7 +248,7 @@ impl Client {
         selector: &Selector,
         purpose: Purpose,
         limit: ClientLimit,
-    ) -> Result<(&Arc<Server<EventLoop>>, PooledConnection<MongoConnector>), ClientError> {
+    ) -> Result<(Arc<Server<EventLoop>>, PooledConnection<MongoConnector>), ClientError> {
         let server = self.inner.wait_for_server_blocking(selector, limit.check_out);
         let server = server.map_err(|error| limit.named_before_command(error))?;
         let checked_out =
@@ -258,8 +258,8 @@ impl Client {
 
     /// The pool of a host of this client.
     #[must_use]
-    pub fn pool(&self, address: &ServerAddress) -> Option<&Pool> {
-        self.pools.get(self.inner.settings().place_of(address)?)
+    pub fn pool(&self, address: &ServerAddress) -> Option<Pool> {
+        self.inner.server(address).map(|server| pool_of(&server))
     }
 
     /// What is known of each server now, and the counts of its pool, in the order of the connection string.
@@ -297,8 +297,8 @@ impl Client {
     /// Why the first of the incomplete traces could not be written.
     pub fn end_recording(&self) -> Result<(), RecordingError> {
         let mut outcome = Ok(());
-        for pool in &*self.pools {
-            outcome = outcome.and(pool.end_recording());
+        for server in self.inner.all_servers() {
+            outcome = outcome.and(pool_of(&server).end_recording());
         }
         outcome
     }
@@ -315,23 +315,29 @@ impl Client {
     }
 }
 
+fn pool_of(server: &Server<EventLoop>) -> Pool {
+    Pool::new(server.pool().clone())
+}
+
 impl BuiltClient for Client {
     type Pool = Pool;
 
     fn build(plan: ClientPlan<Pool>) -> Result<Self, ClientBuildError> {
+        #[cfg(feature = "srv")]
+        let plan = plan.resolve_blocking()?;
         let (event_loop, poll) = new_event_loop(Owner::Client).map_err(BuildError::from)?;
         let inner = ClientInner::start(plan, event_loop.clone());
         // The pools of the first hosts may have tasks on the loop.
         let inner = inner.inspect_err(|_| event_loop.end())?;
-        let pools = inner.servers().iter().map(|server| Pool::new(server.pool().clone())).collect();
         let thread = Arc::<LoopThread>::default();
         thread.start(event_loop, poll).map_err(BuildError::from)?;
-        Ok(Self { inner: Arc::new(inner), pools, thread })
+        Ok(Self { inner: Arc::new(inner), thread })
     }
 }
 
 impl fmt::Debug for Client {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Client").field("servers", &self.pools.len()).finish_non_exhaustive()
+        let servers = self.inner.servers().len();
+        f.debug_struct("Client").field("servers", &servers).finish_non_exhaustive()
     }
 }

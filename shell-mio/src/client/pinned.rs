@@ -54,7 +54,7 @@ impl Client {
         let limit = self.inner.limit(OperationOptions::new());
         let caller = Location::caller();
         let (server, connection) = self.check_out_at(caller, selector, purpose, limit)?;
-        Ok(Pinned { state: PinnedState::new(server, purpose, connection) })
+        Ok(Pinned { state: PinnedState::new(&server, purpose, connection) })
     }
 }
 

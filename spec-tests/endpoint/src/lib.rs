@@ -58,6 +58,7 @@ mod hello;
 mod hostile_texts;
 mod listen;
 mod mangle;
+mod name_server;
 mod observer;
 mod output;
 mod refusal;
@@ -77,6 +78,7 @@ pub use listen::{
     CertificateError, Certificates, Endpoint, Identity, ListenOptions, Place, ServerCertificate,
     StartError, TlsFault, TlsOptions,
 };
+pub use name_server::{NameServer, NameServerFault};
 pub use output::{ConnectionId, Output, Peer};
 pub use refusal::Refusal;
 pub use server::Server;

@@ -7,7 +7,7 @@ use cenote_conform::{Document, Unreadable};
 use super::outcome::{Outcome, Reason};
 use super::place::Place;
 use super::target::Target;
-use super::{cmap, connection, monitoring, topology, unified, uri};
+use super::{cmap, connection, monitoring, seedlist, topology, unified, uri};
 
 /// What is done with the files of a folder, and of the folders below it.
 #[derive(Clone, Copy, Debug)]
@@ -29,6 +29,8 @@ pub(super) enum Runner {
     Everywhere(fn(&Document, Target, &Place) -> Result<Vec<Outcome>, Unreadable>),
     /// It is about connections, with or without sockets.
     OnConnections(fn(&Document, Target, &Place) -> Result<Vec<Outcome>, Unreadable>),
+    /// It is about names, for the machine or for a real name server.
+    OnResolvers(fn(&Document, Target) -> Result<Vec<Outcome>, Unreadable>),
     /// It needs real sockets.
     OnShells(fn(&Document, Target) -> Result<Vec<Outcome>, Unreadable>),
 }
@@ -72,10 +74,7 @@ const FOLDERS: [(&str, Rule); 48] = [
         "command-logging-and-monitoring/tests",
         NotApplicable("events and log messages of commands are the driver's"),
     ),
-    (
-        "initial-dns-seedlist-discovery/tests",
-        NotApplicable("the driver resolves mongodb+srv; a connection string of it is refused"),
-    ),
+    ("initial-dns-seedlist-discovery/tests", Played(Runner::OnResolvers(seedlist::play_document))),
     ("open-telemetry/tests", NotApplicable("spans of operations are the driver's")),
     (
         "read-write-concern/tests",
@@ -255,7 +254,7 @@ impl Runner {
         match self {
             Self::OnCore(_) => &[Target::Core],
             Self::Everywhere(_) => &Target::ALL,
-            Self::OnConnections(_) => &Target::WITH_CONNECTIONS,
+            Self::OnConnections(_) | Self::OnResolvers(_) => &Target::WITH_CONNECTIONS,
             Self::OnShells(_) => &Target::SHELLS,
         }
     }
@@ -274,7 +273,7 @@ impl Runner {
         match self {
             Self::OnCore(play) => play(file),
             Self::Everywhere(play) | Self::OnConnections(play) => play(file, target, place),
-            Self::OnShells(play) => play(file, target),
+            Self::OnResolvers(play) | Self::OnShells(play) => play(file, target),
         }
     }
 }

@@ -11,6 +11,7 @@
 //!   ├ connection  what a client and a server say to each other (our own format)
 //!   ├ unified   whole drivers, as far as pools are concerned
 //!   ├ uri       connection strings
+//!   ├ seedlist  connection strings whose servers are looked up
 //!   ├ monitoring  round-trip times
 //!   └ topology    discovery, errors of applications, and selection
 //! shell         the shells with real sockets, behind one trait
@@ -27,6 +28,7 @@ mod monitoring;
 mod outcome;
 mod place;
 mod play;
+mod seedlist;
 mod shell;
 mod target;
 mod topology;

@@ -4,7 +4,7 @@ use std::fmt;
 
 use bson::rawdoc;
 use cenote_conform::{Version, parse_version};
-use cenote_core::uri::ConnectionString;
+use cenote_core::uri::{ConnectionString, UriError};
 
 use crate::blocking::Connection;
 
@@ -63,7 +63,7 @@ impl Foreign {
 }
 
 fn connect(uri: &ConnectionString) -> Result<Connection, String> {
-    let address = uri.hosts.first().ok_or("no server to connect to")?;
+    let address = uri.hosts.first().ok_or_else(|| UriError::Srv.to_string())?;
     Connection::open(uri, address).map_err(|error| format!("{address}: {}", error.with_advice()))
 }
 

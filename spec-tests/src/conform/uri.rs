@@ -15,6 +15,7 @@ use cenote_core::uri::ConnectionString;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
+pub(super) use self::seen::option;
 use super::outcome::{Outcome, Verdict};
 use super::play::NO_TEST;
 use super::target::Target;
@@ -62,21 +63,13 @@ struct Exception {
     reason: &'static str,
 }
 
-const EXCEPTIONS: [Exception; 2] = [
-    Exception {
-        file: "uri-options/tests/srv-options",
-        tests: &[1, 3, 4, 5, 9, 10, 11],
-        uri: "mongodb+srv://",
-        reason: "SRV: such a connection string is refused, the caller resolves it first",
-    },
-    Exception {
-        file: "auth/tests/legacy/connection-string",
-        tests: &[46],
-        uri: "authMechanism=MONGODB-AWS",
-        reason: "the file contradicts itself: tests 43 and 44 accept a user name and a password \
+const EXCEPTIONS: [Exception; 1] = [Exception {
+    file: "auth/tests/legacy/connection-string",
+    tests: &[46],
+    uri: "authMechanism=MONGODB-AWS",
+    reason: "the file contradicts itself: tests 43 and 44 accept a user name and a password \
                  for this mechanism, this one wants them refused",
-    },
-];
+}];
 
 /// Plays one file, its tests in their order.
 ///
@@ -143,7 +136,7 @@ fn play_test(test: &Test) -> Result<(), String> {
     }
     for (name, expected) in test.options.iter().flatten() {
         let name = name.to_ascii_lowercase();
-        let seen = seen::option(&parsed, &name).ok_or(format!("no such option here: {name}"))?;
+        let seen = option(&parsed, &name).ok_or(format!("no such option here: {name}"))?;
         same(&name, expected, &seen)?;
     }
     Ok(())

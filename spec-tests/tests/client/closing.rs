@@ -121,7 +121,7 @@ async fn waits_that_are_given_up() {
     });
     let builder = cenote_tokio::Client::builder(&only.uri()).expect("a connection string");
     let client = builder.on_event(judge()).build().expect("a client");
-    let pool = client.pool(&only.address()).expect("of this client").clone();
+    let pool = client.pool(&only.address()).expect("of this client");
     let _ = timeout(Duration::from_millis(50), client.check_out(&Selector::Any))
         .await
         .expect_err("there is no server");

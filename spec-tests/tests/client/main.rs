@@ -17,6 +17,7 @@ mod replica_set;
 mod shells;
 #[cfg(target_os = "linux")]
 mod shortage;
+mod srv;
 mod storm;
 mod subscribers;
 mod timeouts;

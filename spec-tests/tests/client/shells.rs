@@ -1,6 +1,7 @@
 //! One interface to the clients of all runtimes, whose calls block.
 
 use std::future::Future;
+use std::net::SocketAddr;
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
@@ -11,7 +12,7 @@ use cenote_core::connect::{DriverInfo, ServerApi};
 use cenote_core::error::{ConnectionError, OperationError, PoolError};
 use cenote_core::pool::{Event, PoolOptions, Purpose};
 use cenote_core::uri::Credential;
-use cenote_shell::client::{BuiltClient, Client, ClientBuilder, Pinned};
+use cenote_shell::client::{BuiltClient, Client, ClientBuildError, ClientBuilder, Pinned};
 use cenote_shell::connection::{Connection, MongoConnector};
 use cenote_shell::operation::OperationOptions;
 use cenote_shell::pool::PooledConnection;
@@ -140,6 +141,40 @@ impl Shell {
             Self::Tokio => Tokio::block_on(async { build::<Client<Tokio>>(uri, all, each) }),
             Self::Mio => build::<cenote_mio::Client>(uri, all, each),
             Self::Smol => build::<Client<Smol>>(uri, all, each),
+        }
+    }
+
+    /// One whose servers this name server names.
+    pub(crate) fn srv_client(
+        self,
+        uri: &str,
+        names: SocketAddr,
+        interval: Duration,
+        subscribers: Subscribers,
+    ) -> Result<Box<dyn AnyClient>, ClientBuildError> {
+        async fn build<C: BuiltClient + AnyClient + 'static>(
+            uri: &str,
+            names: SocketAddr,
+            interval: Duration,
+            Subscribers { pools, servers }: Subscribers,
+        ) -> Result<Box<dyn AnyClient>, ClientBuildError> {
+            let builder = ClientBuilder::<C>::from_uri(uri)?.name_servers([names]);
+            let builder = builder.shortest_srv_interval(interval).on_server_event(servers);
+            let builder = builder.on_event(move |event| pools(&event.address, &event.event));
+            Ok(Box::new(builder.resolve().await?.build()?))
+        }
+        match self {
+            Self::Tokio => {
+                Tokio::block_on(build::<Client<Tokio>>(uri, names, interval, subscribers))
+            }
+            Self::Mio => {
+                let builder = cenote_mio::Client::builder(uri)?.name_servers([names]);
+                let Subscribers { pools, servers } = subscribers;
+                let builder = builder.shortest_srv_interval(interval).on_server_event(servers);
+                let builder = builder.on_event(move |event| pools(&event.address, &event.event));
+                Ok(Box::new(builder.build()?))
+            }
+            Self::Smol => smol::block_on(build::<Client<Smol>>(uri, names, interval, subscribers)),
         }
     }
 

@@ -12,7 +12,10 @@ use cenote_core::client::{ClientError, Selector, ServerEvent};
 use cenote_core::connect::ServerKind;
 use cenote_core::error::ConnectionError;
 use cenote_core::pool::{Event, PoolOptions};
-use cenote_endpoint::{Endpoint, ListenOptions, ReplicaSet, Role, Server, Settings, Topology};
+use cenote_endpoint::{
+    Endpoint, ListenOptions, NameServer, ReplicaSet, Role, Server, Settings, Topology,
+};
+use cenote_shell::client::ClientBuildError;
 use cenote_tokio::PoolEvent;
 
 use crate::shells::{AnyClient, AnyConnection, Shell, Subscribers};
@@ -41,6 +44,24 @@ struct Tales {
 }
 
 impl Told {
+    fn subscribers() -> (Arc<Self>, Subscribers) {
+        let told = Arc::new(Self::default());
+        let (of_pools, of_servers) = (Arc::clone(&told), Arc::clone(&told));
+        // Whatever the story: every rule about events is kept.
+        let guard = EventGuard::new();
+        let subscribers = Subscribers {
+            pools: Box::new(move |address, event| {
+                guard.hear(event, address);
+                let tale = (Arc::clone(address), event.clone());
+                of_pools.note(|tales| tales.pools.push(tale));
+            }),
+            servers: Box::new(move |event| {
+                of_servers.note(|tales| tales.servers.push(event.clone()));
+            }),
+        };
+        (told, subscribers)
+    }
+
     fn note(&self, note: impl FnOnce(&mut Tales)) {
         note(&mut self.tales());
         self.news.notify_all();
@@ -57,21 +78,22 @@ impl World {
     }
 
     pub(crate) fn with_options(shell: Shell, uri: &str, options: Option<PoolOptions>) -> Self {
-        let told = Arc::new(Told::default());
-        let (of_pools, of_servers) = (Arc::clone(&told), Arc::clone(&told));
-        // Whatever the story: every rule about events is kept.
-        let guard = EventGuard::new();
-        let subscribers = Subscribers {
-            pools: Box::new(move |address, event| {
-                guard.hear(event, address);
-                let tale = (Arc::clone(address), event.clone());
-                of_pools.note(|tales| tales.pools.push(tale));
-            }),
-            servers: Box::new(move |event| {
-                of_servers.note(|tales| tales.servers.push(event.clone()));
-            }),
-        };
+        let (told, subscribers) = Told::subscribers();
         Self { client: shell.client(uri, options, subscribers), told }
+    }
+
+    /// How often the client below looks its servers up again.
+    pub(crate) const SRV_INTERVAL: Duration = Duration::from_millis(100);
+
+    /// Of the servers that a name server names for `mongodb+srv://`.
+    pub(crate) fn srv(
+        shell: Shell,
+        uri: &str,
+        names: &NameServer,
+    ) -> Result<Self, ClientBuildError> {
+        let (told, subscribers) = Told::subscribers();
+        let client = shell.srv_client(uri, names.address(), Self::SRV_INTERVAL, subscribers)?;
+        Ok(Self { client, told })
     }
 
     /// Of these endpoints, in their order.

@@ -200,7 +200,7 @@ pub(crate) fn closes_the_client(runtime: Runtime, client: &Client) {
         for server in client.servers() {
             let pool = client.pool(&server.address).expect("of this client");
             pool.reset_after_fork().expect("a runtime of its own");
-            drop(ping(pool).await);
+            drop(ping(&pool).await);
         }
         client.close().await;
     });

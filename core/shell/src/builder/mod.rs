@@ -13,7 +13,7 @@ use cenote_core::connect::ServerApi;
 use cenote_core::error::ConnectionError;
 use cenote_core::log::LogSettings;
 use cenote_core::pool::PoolOptions;
-use cenote_core::uri::ConnectionString;
+use cenote_core::uri::{ConnectionString, UriError};
 
 use crate::event::PoolEvent;
 use crate::failure::Failure;
@@ -92,8 +92,8 @@ impl<P: BuiltPool<Connector: FromUri>> Builder<P> {
     pub fn from_uri(uri: &str) -> Result<Self, BuildError> {
         let uri = ConnectionString::parse(uri)?;
         uri.warnings().iter().for_each(log::connection_string);
-        let address = uri.hosts.first().cloned();
-        let address = address.unwrap_or_else(|| unreachable!("a connection string has a host"));
+        // Only a client looks names up.
+        let address = uri.hosts.first().cloned().ok_or(UriError::Srv)?;
         let builder = Self::new(address, P::Connector::from_uri(&uri)?);
         Ok(builder.replace_options(uri.pool_options()).timeout(uri.timeouts.operation))
     }

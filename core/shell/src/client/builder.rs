@@ -49,7 +49,17 @@ impl<C: BuiltClient> ClientBuilder<C> {
     ///
     /// The connection string is invalid, or a file it names cannot be read.
     pub fn from_uri(uri: &str) -> Result<Self, ClientBuildError> {
-        let uri = ConnectionString::parse(uri).map_err(BuildError::from)?;
+        Self::from_connection_string(ConnectionString::parse(uri).map_err(BuildError::from)?)
+    }
+
+    /// As [`from_uri`](Self::from_uri), for a connection string that was parsed already, and
+    /// [resolved](ConnectionString::resolve) by the caller if it is `mongodb+srv://`. Its SRV records are not looked
+    /// up again then.
+    ///
+    /// # Errors
+    ///
+    /// A file that the connection string names cannot be read.
+    pub fn from_connection_string(uri: ConnectionString) -> Result<Self, ClientBuildError> {
         uri.warnings().iter().for_each(log::connection_string);
         let connector = FromUri::from_uri(&uri).map_err(BuildError::from)?;
         Ok(Self(ClientPlan::new(uri, connector)))
@@ -60,6 +70,12 @@ impl<C: BuiltClient> ClientBuilder<C> {
     #[must_use]
     pub fn warnings(&self) -> &[UriWarning] {
         self.0.uri.warnings()
+    }
+
+    /// The connection string, with its hosts if they were looked up.
+    #[must_use]
+    pub const fn connection_string(&self) -> &ConnectionString {
+        &self.0.uri
     }
 
     /// The options of every pool, as the connection string and the calls so far have set them.
@@ -112,6 +128,7 @@ impl<C: BuiltClient> ClientBuilder<C> {
     #[must_use]
     pub fn server_api(mut self, api: ServerApi) -> Self {
         self.0.connector = self.0.connector.with_server_api(api);
+        self.0.server_api = Some(api);
         self
     }
 

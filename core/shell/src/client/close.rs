@@ -19,7 +19,7 @@ impl<R: Network<Waiter = Waker>> Client<R> {
         if self.inner.is_inherited() {
             return;
         }
-        for server in self.inner.servers() {
+        for server in self.inner.all_servers() {
             if let Some(monitor) = server.monitor() {
                 let limit = R::now() + CLOSE_GRACE;
                 timeout_at(&self.inner.shared.runtime, limit, monitor.ended()).await;
@@ -50,7 +50,7 @@ impl<R: Network<Waiter = Waker>> Client<R> {
         if timeout_exactly_at(runtime, deadline.into(), self.close()).await.is_some() {
             return Ok(());
         }
-        match self.inner.servers().iter().map(|server| server.snapshot().in_use).sum() {
+        match self.inner.all_servers().iter().map(|server| server.snapshot().in_use).sum() {
             0 => Ok(()),
             in_use => Err(CloseTimeout { in_use }),
         }

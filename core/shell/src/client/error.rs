@@ -1,4 +1,5 @@
 use cenote_core::monitor::InvalidMonitorOptions;
+use cenote_core::uri::srv::SrvError;
 use thiserror::Error;
 
 use crate::builder::BuildError;
@@ -13,4 +14,16 @@ pub enum ClientBuildError {
     /// The options for monitors contradict each other.
     #[error(transparent)]
     Monitoring(#[from] InvalidMonitorOptions),
+    /// The host of `mongodb+srv://` leads to no servers.
+    #[error(transparent)]
+    Srv(#[from] SrvError),
+    /// The servers of `mongodb+srv://` are not known yet.
+    #[error(
+        "the servers of {host} are not looked up yet: `ClientBuilder::resolve`, `Client::connect_to` and all clients \
+         of cenote-mio do that, with the feature `srv`"
+    )]
+    Unresolved {
+        /// The host.
+        host: String,
+    },
 }

@@ -1,20 +1,25 @@
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
+#[cfg(feature = "srv")]
+use std::sync::Mutex;
 use std::{fmt, mem};
 
 use cenote_core::address::ServerAddress;
-use cenote_core::client::{ClientSettings, ServerStatus};
+use cenote_core::client::{ClientSettings, Hosts, ServerStatus};
 use cenote_core::connect::{DriverInfo, ServerKind};
 use cenote_core::error::ConnectionError;
 use cenote_core::pool::Input;
 use cenote_core::uri::Credential;
 
+#[cfg(feature = "srv")]
+use super::polling;
+use super::servers::{ServerList, Servers};
 use super::{ClientBuildError, ClientPlan, Server};
 use crate::builder::BuiltPool;
 use crate::connection::MongoConnector;
 use crate::monitor::{MonitorDriver, MonitorShared, TopologyLog};
-use crate::pool::Pool;
+#[cfg(feature = "srv")]
+use crate::runtime::Lock;
 use crate::runtime::Network;
 use crate::signal::Signal;
 use crate::trace::{RecordingError, dump_each};
@@ -25,11 +30,12 @@ use crate::trace::{RecordingError, dump_each};
 /// [`wait_for_server_blocking`](Self::wait_for_server_blocking), and checks connections out of the
 /// [pool](Server::pool) as it likes.
 pub struct ClientInner<R: Network> {
-    /// In the order of the hosts of the settings.
-    pub(super) servers: Vec<Arc<Server<R>>>,
+    pub(super) servers: Arc<Servers<R>>,
     pub(super) settings: ClientSettings,
-    pub(super) is_closed: AtomicBool,
     pub(super) shared: Arc<MonitorShared<R>>,
+    /// Looks the SRV records up again.
+    #[cfg(feature = "srv")]
+    polling: Mutex<Option<R::Task>>,
 }
 
 impl<R: Network> ClientInner<R> {
@@ -41,60 +47,68 @@ impl<R: Network> ClientInner<R> {
     /// running.
     pub fn start<P>(mut plan: ClientPlan<P>, runtime: R) -> Result<Self, ClientBuildError>
     where
-        P: BuiltPool<Connector = MongoConnector<R>>,
+        P: BuiltPool<Connector = MongoConnector<R>> + 'static,
     {
         let settings = plan.settings()?;
+        let hosts = Hosts::new(&plan.uri.hosts);
         let shared = Arc::new(MonitorShared {
             runtime,
-            topology: TopologyLog::new(settings.hosts(), plan.log),
+            topology: TopologyLog::new(hosts.all(), plan.log),
             subscribers: mem::take(&mut plan.server_subscribers),
             connector: plan.connector.clone(),
             options: plan.monitoring.clone(),
             establish: plan.connector.monitor_options(),
             news: Signal::default(),
+            #[cfg(feature = "srv")]
+            srv: Mutex::new(None),
             origin: R::now(),
         });
-        let servers = settings.hosts().iter().map(|address| {
-            let monitor = Arc::new(OnceLock::new());
-            let of_pool = Arc::clone(&monitor);
-            let builder = plan.pool(address)?.on_failure(move |failure| {
-                Server::handle_failure(failure, of_pool.get());
-            });
-            let pool = Pool::start(builder.into_plan(), shared.runtime.clone())?;
-            if !settings.is_watched {
-                return Ok(Arc::new(Server::new(pool, None)));
-            }
-            let driver = MonitorDriver::new(&shared, pool.driver())?;
-            let _ = monitor.set(Arc::downgrade(&driver));
-            Ok(Arc::new(Server::new(pool, Some(driver))))
-        });
-        let servers = servers.collect::<Result<Vec<_>, ClientBuildError>>()?;
+        let is_watched = settings.is_watched;
+        let servers = hosts.all().iter().map(|address| Server::build(&plan, &shared, address));
+        let servers = servers.collect::<Result<_, ClientBuildError>>()?;
+        let list = ServerList { hosts, servers };
         // Only now, so that nothing runs when the pool of a later host cannot be built.
         shared.topology.opened();
-        if !settings.is_watched {
+        if !is_watched {
             let log = |address| shared.topology.changed(address, &ServerKind::LoadBalancer);
-            settings.hosts().iter().for_each(log);
+            list.hosts.all().iter().for_each(log);
         }
-        servers.iter().for_each(|server| server.start());
-        Ok(Self { servers, settings, is_closed: AtomicBool::new(false), shared })
+        list.servers.iter().for_each(|server| server.start());
+        let servers = Arc::new(Servers::new(list));
+        #[cfg(feature = "srv")]
+        let polling = Mutex::new(polling::start(plan, &shared, &servers));
+        Ok(Self {
+            servers,
+            settings,
+            shared,
+            #[cfg(feature = "srv")]
+            polling,
+        })
     }
 
-    /// The servers, in the order of the connection string.
+    /// The servers, in the order of the connection string or of the SRV records.
     #[must_use]
-    pub fn servers(&self) -> &[Arc<Server<R>>] {
-        &self.servers
+    pub fn servers(&self) -> Arc<[Arc<Server<R>>]> {
+        Arc::clone(&self.servers.list().servers)
+    }
+
+    /// The servers, and after them those that the SRV records do not name any more and that have connections still.
+    #[must_use]
+    pub fn all_servers(&self) -> Vec<Arc<Server<R>>> {
+        self.servers.all()
     }
 
     /// The server of a host.
     #[must_use]
-    pub fn server(&self, address: &ServerAddress) -> Option<&Arc<Server<R>>> {
-        self.servers.get(self.settings.place_of(address)?)
+    pub fn server(&self, address: &ServerAddress) -> Option<Arc<Server<R>>> {
+        let list = self.servers.list();
+        list.servers.get(list.hosts.place_of(address)?).cloned()
     }
 
     /// What is known of each server now, and the counts of its pool.
     #[must_use]
     pub fn statuses(&self) -> Vec<ServerStatus> {
-        self.servers.iter().map(|server| server.status()).collect()
+        self.servers.list().servers.iter().map(|server| server.status()).collect()
     }
 
     /// What the connection string says of servers.
@@ -105,7 +119,7 @@ impl<R: Network> ClientInner<R> {
 
     /// See [`Client::request_checks`](super::Client::request_checks).
     pub fn request_checks(&self) {
-        self.servers.iter().for_each(|server| server.request_check());
+        self.servers.list().servers.iter().for_each(|server| server.request_check());
     }
 
     /// See [`Client::append_metadata`](super::Client::append_metadata).
@@ -121,8 +135,9 @@ impl<R: Network> ClientInner<R> {
     pub fn replace_credential(&self, credential: Credential) -> Result<(), ConnectionError> {
         // All pools have the same connector.
         self.shared.connector.replace_credential(credential)?;
-        let drivers = self.servers.iter().map(|server| server.pool().driver());
-        drivers.for_each(|driver| driver.feed(Input::RetireConnections));
+        for server in &*self.servers() {
+            server.pool().driver().feed(Input::RetireConnections);
+        }
         Ok(())
     }
 
@@ -132,7 +147,8 @@ impl<R: Network> ClientInner<R> {
     ///
     /// There are no flight recorders, or the first file or folder that cannot be written.
     pub fn dump_traces(&self, folder: &Path) -> Result<(), RecordingError> {
-        let drivers = self.servers.iter().map(|server| server.pool().driver());
+        let servers = self.servers();
+        let drivers = servers.iter().map(|server| server.pool().driver());
         dump_each(drivers.map(|driver| (&**driver.address(), &**driver)), folder)
     }
 
@@ -141,13 +157,16 @@ impl<R: Network> ClientInner<R> {
     /// monitors and pools of the parent are left alone.
     // SD-10.
     pub fn close_at_once(&self) {
-        let was_closed = self.is_closed.swap(true, Ordering::AcqRel);
+        let was_closed = self.servers.close();
         self.shared.news.notify_all();
         if self.is_inherited() {
             return;
         }
-        self.servers.iter().filter_map(|server| server.monitor()).for_each(MonitorDriver::close);
-        self.servers.iter().for_each(|server| server.pool().driver().close());
+        #[cfg(feature = "srv")]
+        Lock::lock(&self.polling).take().into_iter().for_each(R::abort);
+        let servers = self.servers();
+        servers.iter().filter_map(|server| server.monitor()).for_each(MonitorDriver::close);
+        servers.iter().for_each(|server| server.pool().driver().close());
         if !was_closed {
             self.shared.topology.closed();
         }
@@ -156,14 +175,14 @@ impl<R: Network> ClientInner<R> {
     /// Whether this is a child of the process in which the client lives.
     #[must_use]
     pub fn is_inherited(&self) -> bool {
-        self.servers.iter().any(|server| server.pool().driver().is_inherited())
+        self.servers().iter().any(|server| server.pool().driver().is_inherited())
     }
 
     /// Whether this thread runs a callback of one of the pools or monitors, and therefore must not wait for
     /// any of them. Known only where [callers block](crate::runtime::Runtime::CALLERS_BLOCK).
     #[must_use]
     pub fn is_performing_here(&self) -> bool {
-        self.servers.iter().any(|server| server.is_performing_here())
+        self.all_servers().iter().any(|server| server.is_performing_here())
     }
 }
 

@@ -9,8 +9,13 @@ mod error;
 mod inner;
 mod pinned;
 mod plan;
+#[cfg(feature = "srv")]
+mod polling;
 mod selection;
 mod server;
+mod servers;
+#[cfg(feature = "srv")]
+mod srv;
 mod traces;
 
 use std::fmt;
@@ -48,8 +53,10 @@ pub use self::server::Server;
 /// pool ready, and a failed check clears it. Behind a load balancer there are no monitors, and the pool is
 /// ready at once.
 ///
-/// The hosts are those of the connection string: the client does not discover replica sets, selects a server
-/// by its last check, and retries nothing. That is left to drivers.
+/// The hosts are those of the connection string, or of the SRV records of `mongodb+srv://`
+/// ([`ClientBuilder::resolve`], feature `srv`): the client does not discover replica sets, selects a server by its
+/// last check, and retries nothing. That is left to drivers. Routers that the SRV records add or remove get a pool, or
+/// have it closed, while the client is in use.
 ///
 /// A client has one credential, or none, and [can change it](Self::replace_credential). An application with two credentials needs two clients, whose
 /// connections never mix.
@@ -131,6 +138,30 @@ impl<R: Network<Connection = Connection<R>> + CurrentRuntime> Client<R> {
     /// ```
     pub fn builder(uri: &str) -> Result<ClientBuilder<Self>, ClientBuildError> {
         ClientBuilder::from_uri(uri)
+    }
+
+    /// As [`new`](Self::new), also for `mongodb+srv://`, whose servers it looks up first: see
+    /// [`ClientBuilder::resolve`] (feature `srv`).
+    ///
+    /// # Errors
+    ///
+    /// As [`new`](Self::new) and [`ClientBuilder::resolve`].
+    ///
+    /// # Panics
+    ///
+    /// As [`new`](Self::new).
+    ///
+    /// ```no_run
+    /// use cenote_tokio::Client;
+    ///
+    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+    /// let client = Client::connect_to("mongodb+srv://app:pencil@cluster.example.com/").await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[cfg(feature = "srv")]
+    pub async fn connect_to(uri: &str) -> Result<Self, ClientBuildError> {
+        Self::builder(uri)?.resolve().await?.build()
     }
 
     /// Runs one command on a server that accepts writes: a primary, a mongos, a standalone server.
@@ -299,17 +330,17 @@ impl<R: Network<Connection = Connection<R>> + CurrentRuntime> Client<R> {
             let limit = self.inner.limit(OperationOptions::new());
             let checked_out = self.check_out_at(caller, selector, purpose, limit);
             let (server, connection) = checked_out.await?;
-            Ok(Pinned::new(PinnedState::new(server, purpose, connection)))
+            Ok(Pinned::new(PinnedState::new(&server, purpose, connection)))
         }
     }
 
-    async fn check_out_at<'a>(
-        &'a self,
+    async fn check_out_at(
+        &self,
         caller: &'static Location<'static>,
         selector: &Selector,
         purpose: Purpose,
         limit: ClientLimit,
-    ) -> Result<(&'a Arc<Server<R>>, Checked<R>), ClientError> {
+    ) -> Result<(Arc<Server<R>>, Checked<R>), ClientError> {
         let server = self.inner.wait_for_server(selector, limit.check_out).await;
         let server = server.map_err(|error| limit.named_before_command(error))?;
         let until = Until::Deadline(limit.check_out);
@@ -325,7 +356,7 @@ impl<R: Network<Connection = Connection<R>> + CurrentRuntime> Client<R> {
     /// Why the first of the incomplete traces could not be written.
     pub async fn end_recording(&self) -> Result<(), RecordingError> {
         let mut outcome = Ok(());
-        for server in self.inner.servers() {
+        for server in self.inner.all_servers() {
             outcome = outcome.and(server.pool().end_recording().await);
         }
         outcome
@@ -335,8 +366,8 @@ impl<R: Network<Connection = Connection<R>> + CurrentRuntime> Client<R> {
 impl<R: Network> Client<R> {
     /// The pool of a host of this client.
     #[must_use]
-    pub fn pool(&self, address: &ServerAddress) -> Option<&Pool<R, MongoConnector<R>>> {
-        self.inner.server(address).map(|server| server.pool())
+    pub fn pool(&self, address: &ServerAddress) -> Option<Pool<R, MongoConnector<R>>> {
+        self.inner.server(address).map(|server| server.pool().clone())
     }
 
     /// What is known of each server now, and the counts of its pool, in the order of the connection string.

@@ -3,11 +3,14 @@ use std::sync::Arc;
 
 use cenote_core::address::ServerAddress;
 use cenote_core::client::ClientSettings;
+use cenote_core::connect::ServerApi;
 use cenote_core::log::LogSettings;
 use cenote_core::monitor::MonitorOptions;
 use cenote_core::uri::ConnectionString;
 
 use super::ClientBuildError;
+#[cfg(feature = "srv")]
+use super::srv::SrvSettings;
 use crate::builder::{BuildError, Builder, BuiltPool};
 use crate::event::PoolEvent;
 use crate::leak::LeakReport;
@@ -22,6 +25,10 @@ use crate::trace::ClientTraceOptions;
 pub struct ClientPlan<P: BuiltPool> {
     pub(super) uri: ConnectionString,
     pub(super) connector: P::Connector,
+    /// The connector has it already.
+    pub(super) server_api: Option<ServerApi>,
+    #[cfg(feature = "srv")]
+    pub(super) srv: SrvSettings,
     pub(super) monitoring: MonitorOptions,
     pub(super) server_subscribers: ServerSubscribers,
     pub(super) prepare_pool: Option<PreparePool<P>>,
@@ -43,6 +50,9 @@ impl<P: BuiltPool> ClientPlan<P> {
     pub(super) fn new(uri: ConnectionString, connector: P::Connector) -> Self {
         Self {
             connector,
+            server_api: None,
+            #[cfg(feature = "srv")]
+            srv: SrvSettings::default(),
             monitoring: MonitorOptions::new(&uri, environment().is_faas()),
             uri,
             server_subscribers: ServerSubscribers::default(),
@@ -60,7 +70,15 @@ impl<P: BuiltPool> ClientPlan<P> {
     /// What the connection string says of the client itself.
     pub(super) fn settings(&self) -> Result<ClientSettings, ClientBuildError> {
         self.monitoring.validate()?;
+        if let (true, Some(srv)) = (self.uri.hosts.is_empty(), &self.uri.srv) {
+            return Err(ClientBuildError::Unresolved { host: srv.host().to_owned() });
+        }
         Ok(ClientSettings::new(&self.uri))
+    }
+
+    /// Whether servers have monitors.
+    pub(super) fn is_watched(&self) -> bool {
+        self.uri.topology.load_balanced != Some(true)
     }
 }
 

@@ -1,12 +1,12 @@
 //! Selecting a server, and waiting for one.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use cenote_core::client::{ClientError, SelectionError, Selector, TimeLimit, choose, seen};
 use cenote_core::pool::Status;
 
+use super::servers::ServerList;
 use super::{ClientInner, Server};
 use crate::operation::{CommandTimeouts, Deadline, OperationOptions};
 use crate::runtime::{Network, timeout_at};
@@ -72,8 +72,8 @@ impl<R: Network> ClientInner<R> {
 
     /// A server that fits, by its last check; `None` also when the client is closed.
     #[must_use]
-    pub fn select(&self, selector: &Selector) -> Option<&Arc<Server<R>>> {
-        self.fitting(selector).filter(|_| !self.is_closed())
+    pub fn select(&self, selector: &Selector) -> Option<Arc<Server<R>>> {
+        fitting(selector, candidates(&self.servers.list(), selector)).filter(|_| !self.is_closed())
     }
 
     /// A server that fits, for a caller that waits for one. With `None` it waits for [news](Self::listen) and
@@ -85,8 +85,9 @@ impl<R: Network> ClientInner<R> {
     pub fn try_select_server(
         &self,
         selector: &Selector,
-    ) -> Result<Option<&Arc<Server<R>>>, SelectionError> {
-        let candidates = self.candidates(selector);
+    ) -> Result<Option<Arc<Server<R>>>, SelectionError> {
+        let list = self.servers.list();
+        let candidates = candidates(&list, selector);
         if let Selector::Address(address) = selector {
             if candidates.is_empty() {
                 return Err(SelectionError::NotOfThisClient { address: address.clone() });
@@ -95,7 +96,7 @@ impl<R: Network> ClientInner<R> {
         if self.is_closed() {
             return Err(SelectionError::Closed);
         }
-        if let Some(server) = self.fitting(selector) {
+        if let Some(server) = fitting(selector, candidates) {
             return Ok(Some(server));
         }
         // Their runtime has shut down.
@@ -124,7 +125,7 @@ impl<R: Network> ClientInner<R> {
         &self,
         selector: &Selector,
         deadline: Option<Instant>,
-    ) -> Result<&Arc<Server<R>>, SelectionError> {
+    ) -> Result<Arc<Server<R>>, SelectionError> {
         if let Some(server) = self.select(selector) {
             return Ok(server);
         }
@@ -156,7 +157,7 @@ impl<R: Network> ClientInner<R> {
         &self,
         selector: &Selector,
         deadline: Option<Instant>,
-    ) -> Result<&Arc<Server<R>>, SelectionError> {
+    ) -> Result<Arc<Server<R>>, SelectionError> {
         if let Some(server) = self.select(selector) {
             return Ok(server);
         }
@@ -185,21 +186,27 @@ impl<R: Network> ClientInner<R> {
     }
 
     fn is_closed(&self) -> bool {
-        self.is_closed.load(Ordering::Acquire)
-    }
-
-    fn fitting(&self, selector: &Selector) -> Option<&Arc<Server<R>>> {
-        let servers = self.candidates(selector).iter();
-        choose(selector, servers, |server| server.candidate(), |server| server.snapshot())
-    }
-
-    /// The servers that the selector may mean, whatever they are at the moment.
-    fn candidates(&self, selector: &Selector) -> &[Arc<Server<R>>] {
-        self.servers.get(self.settings.places(selector)).unwrap_or_default()
+        self.servers.is_closed()
     }
 
     /// All servers with what is known of them, for errors.
     fn seen(&self) -> String {
         seen(self.statuses())
     }
+}
+
+/// The servers that the selector may mean, whatever they are at the moment.
+fn candidates<'a, R: Network>(
+    list: &'a ServerList<R>,
+    selector: &Selector,
+) -> &'a [Arc<Server<R>>] {
+    list.servers.get(list.hosts.places(selector)).unwrap_or_default()
+}
+
+fn fitting<R: Network>(
+    selector: &Selector,
+    candidates: &[Arc<Server<R>>],
+) -> Option<Arc<Server<R>>> {
+    let servers = candidates.iter();
+    choose(selector, servers, |server| server.candidate(), |server| server.snapshot()).cloned()
 }

@@ -1,13 +1,16 @@
 use std::fmt;
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 
+use cenote_core::address::ServerAddress;
 use cenote_core::client::{Candidate, ServerStatus, is_hopeless};
 use cenote_core::pool::Snapshot;
 use cenote_core::sdam;
 
+use super::{ClientBuildError, ClientPlan};
+use crate::builder::BuiltPool;
 use crate::connection::MongoConnector;
 use crate::failure::Failure;
-use crate::monitor::MonitorDriver;
+use crate::monitor::{MonitorDriver, MonitorShared};
 use crate::pool::Pool;
 use crate::runtime::Network;
 
@@ -18,10 +21,30 @@ pub struct Server<R: Network> {
 }
 
 impl<R: Network> Server<R> {
-    pub(super) const fn new(
-        pool: Pool<R, MongoConnector<R>>,
-        monitor: Option<Arc<MonitorDriver<R>>>,
-    ) -> Self {
+    /// A pool and, unless it is a load balancer, a monitor. Nothing runs before its [`start`](Self::start).
+    pub(super) fn build<P>(
+        plan: &ClientPlan<P>,
+        shared: &Arc<MonitorShared<R>>,
+        address: &ServerAddress,
+    ) -> Result<Arc<Self>, ClientBuildError>
+    where
+        P: BuiltPool<Connector = MongoConnector<R>>,
+    {
+        let monitor = Arc::new(OnceLock::new());
+        let of_pool = Arc::clone(&monitor);
+        let builder = plan.pool(address)?.on_failure(move |failure| {
+            Self::handle_failure(failure, of_pool.get());
+        });
+        let pool = Pool::start(builder.into_plan(), shared.runtime.clone())?;
+        if !plan.is_watched() {
+            return Ok(Arc::new(Self::new(pool, None)));
+        }
+        let driver = MonitorDriver::new(shared, pool.driver())?;
+        let _ = monitor.set(Arc::downgrade(&driver));
+        Ok(Arc::new(Self::new(pool, Some(driver))))
+    }
+
+    const fn new(pool: Pool<R, MongoConnector<R>>, monitor: Option<Arc<MonitorDriver<R>>>) -> Self {
         Self { pool, monitor }
     }
 

@@ -11,6 +11,8 @@ use cenote_core::error::ConnectionError;
 use cenote_core::log::{LogRecord, LogSettings, LogValue};
 use cenote_core::pool::Event;
 use cenote_core::uri::UriWarning;
+#[cfg(feature = "srv")]
+use cenote_core::uri::srv::SrvError;
 use tracing::field::{Value, display};
 use tracing::level_filters::LevelFilter;
 use tracing::{Level, debug, enabled, warn};
@@ -71,6 +73,18 @@ pub fn event(address: &ServerAddress, event: &Event<ConnectionError>, settings: 
 /// A warning about an option of a connection string. It holds no value.
 pub fn connection_string(warning: &UriWarning) {
     warn!(target: TARGET, "Connection string: {warning}");
+}
+
+/// A look at the SRV records changed nothing, or one of them was ignored.
+#[cfg(feature = "srv")]
+pub fn srv_records(problem: &SrvError) {
+    warn!(target: TARGET, "SRV records: {problem}");
+}
+
+/// The SRV records name a server whose pool cannot be built.
+#[cfg(feature = "srv")]
+pub fn server_not_added(address: &ServerAddress, error: &impl std::fmt::Display) {
+    warn!(target: TARGET, serverHost = address.host(), serverPort = address.port(), "SRV records: no pool: {error}");
 }
 
 /// Not a message of the specification: a connection is perhaps leaked.

@@ -25,7 +25,13 @@ use std::time::Instant;
 
 use cenote_core::address::ServerAddress;
 use cenote_core::client::Candidate;
+#[cfg(feature = "srv")]
+use cenote_core::client::SrvPolling;
 use cenote_core::connect::EstablishOptions;
+#[cfg(feature = "srv")]
+use cenote_core::connect::ServerKind;
+#[cfg(feature = "srv")]
+use cenote_core::monitor::Event;
 use cenote_core::monitor::{
     Action, Input, InvalidMonitorOptions, MonitorOptions, ServerDescription,
 };
@@ -69,6 +75,9 @@ pub(crate) struct MonitorShared<R: Network> {
     pub(crate) topology: TopologyLog,
     /// Notified when a check has ended or a description has changed: callers that wait for a server look again.
     pub(crate) news: Signal<R::Mutex<Wakers>>,
+    /// When the SRV records are looked up again, if they are.
+    #[cfg(feature = "srv")]
+    pub(crate) srv: Mutex<Option<SrvPolling>>,
     /// The machines' zero, one for all of them, so that their times can be compared.
     pub(crate) origin: Instant,
 }
@@ -227,6 +236,8 @@ impl<R: Network> MonitorDriver<R> {
             Action::Close { socket } => self.sockets.close(socket),
             Action::EmitEvent(event) => {
                 let _here = R::CALLERS_BLOCK.then(|| ReentrancyGuard::enter(self));
+                #[cfg(feature = "srv")]
+                self.shared.observe(&event);
                 self.shared.topology.event(self.address(), &event);
                 self.shared.subscribers.notify(self.address(), event);
             }
@@ -241,13 +252,29 @@ impl<R: Network> MonitorDriver<R> {
 
 impl<R: Network> MonitorShared<R> {
     /// The time as the machines count it.
-    fn now(&self) -> pool::Instant {
+    pub(crate) fn now(&self) -> pool::Instant {
         pool::Instant::from_std(R::now(), self.origin)
     }
 
     /// A time of the machines as the runtime counts it; `None` is out of the clock's range, which means never.
-    fn time_of(&self, instant: pool::Instant) -> Option<Instant> {
+    pub(crate) fn time_of(&self, instant: pool::Instant) -> Option<Instant> {
         instant.into_std(self.origin)
+    }
+}
+
+#[cfg(feature = "srv")]
+impl<R: Network> MonitorShared<R> {
+    /// Servers that are no routers end the polling of SRV records.
+    fn observe(&self, event: &Event) {
+        if let Event::ServerDescriptionChanged { new, .. } = event {
+            new.kind().into_iter().for_each(|kind| self.observe_kind(kind));
+        }
+    }
+
+    pub(crate) fn observe_kind(&self, kind: ServerKind) {
+        if let Some(polling) = &mut *Lock::lock(&self.srv) {
+            polling.observe(kind);
+        }
     }
 }
 

@@ -54,6 +54,36 @@ impl TopologyLog {
         }
     }
 
+    /// Other servers are watched from now on; those that stay are as they were. To be called without a lock.
+    #[cfg(feature = "srv")]
+    pub(crate) fn replaced(&self, hosts: &[ServerAddress]) {
+        let (previous, new) = {
+            let mut servers = Lock::lock(&self.servers);
+            let previous = servers.clone();
+            let found = |address: &ServerAddress| {
+                previous.iter().find(|(its, _)| **its == *address).cloned()
+            };
+            let unknown = |address: &ServerAddress| {
+                (Arc::new(address.clone()), ServerDescription::default().to_string())
+            };
+            let server = |address| found(address).unwrap_or_else(|| unknown(address));
+            *servers = hosts.iter().map(server).collect();
+            (previous, servers.clone())
+        };
+        if log::is_wanted() {
+            let is_in = |list: &[(Arc<ServerAddress>, String)], address: &ServerAddress| {
+                list.iter().any(|(its, _)| **its == *address)
+            };
+            for (address, _) in previous.iter().filter(|(address, _)| !is_in(&new, address)) {
+                log::server_monitoring(&self.id, address, "Stopped server monitoring");
+            }
+            log::description_changed(&self.id, &shown(&previous), &shown(&new));
+            for (address, _) in new.iter().filter(|(address, _)| !is_in(&previous, address)) {
+                log::server_monitoring(&self.id, address, "Starting server monitoring");
+            }
+        }
+    }
+
     /// To be called without a lock.
     pub(super) fn event(&self, address: &ServerAddress, event: &Event) {
         let Event::ServerDescriptionChanged { new, .. } = event else {

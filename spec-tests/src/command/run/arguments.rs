@@ -1,4 +1,5 @@
 use std::fmt;
+use std::net::SocketAddr;
 use std::num::NonZeroU64;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -20,6 +21,10 @@ pub struct Arguments {
     /// other users can see arguments
     #[arg(long, value_name = "FILE", conflicts_with = "uri")]
     uri_file: Option<PathBuf>,
+    /// Look the records of mongodb+srv:// up at this name server instead of the system's, such as
+    /// 127.0.0.1:53; may be given several times
+    #[arg(long = "name-server", value_name = "IP:PORT")]
+    name_servers: Vec<SocketAddr>,
     /// Load the server of the connection string without asking
     #[arg(long)]
     pub(super) yes: bool,
@@ -75,6 +80,8 @@ pub(super) enum Shell {
 pub(super) struct Plan {
     pub(super) shell: Shell,
     pub(super) target: Target,
+    /// Empty for those of the system.
+    pub(super) name_servers: Vec<SocketAddr>,
     pub(super) tasks: u32,
     pub(super) time: Option<Duration>,
     pub(super) operations: Option<u64>,
@@ -125,6 +132,7 @@ impl Arguments {
         Ok(Plan {
             shell: self.shell,
             target,
+            name_servers: self.name_servers.clone(),
             tasks: self.tasks,
             time,
             operations: self.ops.map(NonZeroU64::get),

@@ -50,7 +50,7 @@ impl play::Client for Client {
     }
 
     async fn close(&self, address: &ServerAddress) -> Result<bool, Trouble> {
-        let (closing, recorded) = (self.clone(), pool(self, address).clone());
+        let (closing, recorded) = (self.clone(), pool(self, address));
         let closed = spawn_blocking(move || {
             let closed = closing.close_before(Instant::now() + PATIENCE).is_ok();
             recorded.end_recording().map(|()| closed)
@@ -59,7 +59,7 @@ impl play::Client for Client {
     }
 }
 
-fn pool<'a>(client: &'a Client, address: &ServerAddress) -> &'a Pool {
+fn pool(client: &Client, address: &ServerAddress) -> Pool {
     let pool = client.pool(address);
     pool.unwrap_or_else(|| unreachable!("the client has it from the same text"))
 }

@@ -51,7 +51,7 @@ impl play::Client for Client {
     }
 }
 
-fn pool<'a>(client: &'a Client, address: &ServerAddress) -> &'a Pool {
+fn pool(client: &Client, address: &ServerAddress) -> Pool {
     let pool = client.pool(address);
     pool.unwrap_or_else(|| unreachable!("the client has it from the same text"))
 }

@@ -30,7 +30,10 @@ pub(super) fn ask(plan: &Plan) -> Result<(), Trouble> {
 /// What a run would do to the server, without its credentials.
 fn load(plan: &Plan, uri: &str) -> Result<String, Trouble> {
     let read = ConnectionString::parse(uri)?;
-    let server = read.hosts.first().map(ToString::to_string).unwrap_or_default();
+    let server = match &read.srv {
+        Some(srv) => format!("a server of {}", srv.host()),
+        None => read.hosts.first().map(ToString::to_string).unwrap_or_default(),
+    };
     let until = match (plan.time, plan.operations) {
         (_, Some(operations)) => format!("until {operations} are done"),
         (Some(time), None) => format!("for {time:?}"),

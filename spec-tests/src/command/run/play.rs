@@ -74,7 +74,7 @@ pub(super) async fn play<C: Client>(plan: &Plan) -> Result<Summary, Trouble> {
     let mut signals = Signals::expect()?;
     let mut meter = Meter::begin()?;
     let record = Record::begin(plan)?;
-    let server = Server::start(plan)?;
+    let server = Server::start(plan, &mut signals).await?;
     let timeline = Arc::new(Timeline::new());
     let seen = Arc::new(Seen::new(Arc::clone(&timeline)));
     server.look(&mut signals).await?;
@@ -200,14 +200,15 @@ fn client<C: Client>(
 ) -> Result<C, Trouble> {
     let (seen, address) = (Arc::clone(seen), server.address.clone());
     let stopped = Arc::clone(pause);
-    let mut builder = ClientBuilder::from_uri(&server.uri)?.on_event(move |event| {
-        // Other hosts have pools, too, which have nothing to do.
-        if *event.address == address {
-            seen.hear(&event.event);
-            ear.hear(event);
-        }
-        stopped.wait_for_end();
-    });
+    let mut builder =
+        ClientBuilder::from_connection_string(server.uri.clone())?.on_event(move |event| {
+            // Other hosts have pools, too, which have nothing to do.
+            if *event.address == address {
+                seen.hear(&event.event);
+                ear.hear(event);
+            }
+            stopped.wait_for_end();
+        });
     let stopped = Arc::clone(pause);
     builder = builder.on_server_event(move |_| stopped.wait_for_end());
     if let Some(record) = record {

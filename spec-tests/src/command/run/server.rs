@@ -1,12 +1,17 @@
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use bson::rawdoc;
 use cenote_core::address::ServerAddress;
 use cenote_core::client::Selector;
 use cenote_core::pool::PoolOptions;
-use cenote_core::uri::ConnectionString;
+use cenote_core::uri::{ConnectionString, UriError};
 use cenote_endpoint::Endpoint;
-use cenote_tokio::Pool;
+#[cfg(not(feature = "srv"))]
+use cenote_tokio::ClientBuildError;
+#[cfg(feature = "srv")]
+use cenote_tokio::ClientBuilder;
+use cenote_tokio::{BuildError, Builder, MongoConnector, Pool};
 
 use super::Trouble;
 use super::arguments::{Plan, Target};
@@ -18,7 +23,8 @@ use crate::soak::monitor::run_alone;
 
 /// The server of a run.
 pub(super) struct Server {
-    pub(super) uri: String,
+    /// With its hosts, also if they had to be looked up.
+    pub(super) uri: ConnectionString,
     /// The first host of the connection string.
     pub(super) address: ServerAddress,
     /// The mock server, unless the URI names another one.
@@ -29,7 +35,7 @@ pub(super) struct Server {
 }
 
 impl Server {
-    pub(super) fn start(plan: &Plan) -> Result<Self, Trouble> {
+    pub(super) async fn start(plan: &Plan, signals: &mut Signals) -> Result<Self, Trouble> {
         let (uri, endpoint, proxy) = match &plan.target {
             Target::Embedded { options } => {
                 let endpoint = Arc::new(soak::server(None)?);
@@ -43,10 +49,19 @@ impl Server {
             }
             Target::Elsewhere { uri } => (uri.clone(), None, None),
         };
-        let read = ConnectionString::parse(&uri)?;
-        let is_load_balanced = read.topology.load_balanced == Some(true);
-        let address = read.hosts.into_iter().next();
-        let address = address.unwrap_or_else(|| unreachable!("a connection string has a host"));
+        let uri = ConnectionString::parse(&uri)?;
+        let uri = match &uri.srv {
+            None => uri,
+            Some(srv) => {
+                let host = srv.host().to_owned();
+                tokio::select! {
+                    resolved = resolved(uri, &plan.name_servers) => resolved?,
+                    () = signals.come() => return Err(Trouble::Stopped { server: host }),
+                }
+            }
+        };
+        let is_load_balanced = uri.topology.load_balanced == Some(true);
+        let address = uri.hosts.first().cloned().ok_or(UriError::Srv)?;
         Ok(Self { uri, address, endpoint, proxy, is_load_balanced })
     }
 
@@ -62,7 +77,9 @@ impl Server {
             return Ok(());
         }
         let options = PoolOptions::default().with_max_pool_size(1);
-        let pool = Pool::builder(&self.uri)?.replace_options(options).build()?;
+        let connector = MongoConnector::new(&self.uri).map_err(BuildError::from)?;
+        let pool = Builder::new(self.address.clone(), connector).replace_options(options);
+        let pool: Pool = pool.timeout(self.uri.timeouts.operation).build()?;
         pool.ready();
         let server = self.address.to_string();
         let is_chaos = self.proxy.is_some();
@@ -79,4 +96,23 @@ impl Server {
         pool.close().await;
         Ok(())
     }
+}
+
+/// The first look at the records counts for the whole run: a server that they do not name any more goes on.
+#[cfg(feature = "srv")]
+async fn resolved(
+    uri: ConnectionString,
+    name_servers: &[SocketAddr],
+) -> Result<ConnectionString, Trouble> {
+    let mut builder = ClientBuilder::from_connection_string(uri)?;
+    if !name_servers.is_empty() {
+        builder = builder.name_servers(name_servers.iter().copied());
+    }
+    Ok(builder.resolve().await?.connection_string().clone())
+}
+
+#[cfg(not(feature = "srv"))]
+async fn resolved(uri: ConnectionString, _: &[SocketAddr]) -> Result<ConnectionString, Trouble> {
+    let host = uri.srv.map(|srv| srv.host().to_owned()).unwrap_or_default();
+    Err(ClientBuildError::Unresolved { host }.into())
 }

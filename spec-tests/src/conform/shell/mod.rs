@@ -20,7 +20,7 @@ use cenote_core::connect::{ClientMetadata, ConnectionDescription, DriverInfo, Se
 use cenote_core::error::{ConnectionError, OperationError, PoolError};
 use cenote_core::log::LogSettings;
 use cenote_core::pool::{Event, InvalidOptions, PoolOptions, Purpose, ServiceId, Snapshot};
-use cenote_core::uri::ConnectionString;
+use cenote_core::uri::{ConnectionString, UriError};
 use cenote_core::wire::MessageBuf;
 use cenote_shell::failure::Failure;
 use cenote_shell::operation::OperationOptions;
@@ -202,5 +202,5 @@ fn options(within: Option<Duration>) -> OperationOptions {
 
 /// The server of a connection string.
 pub(super) fn address(uri: &ConnectionString) -> Result<ServerAddress, String> {
-    uri.hosts.first().cloned().ok_or_else(|| "no server to connect to".to_owned())
+    uri.hosts.first().cloned().ok_or_else(|| UriError::Srv.to_string())
 }

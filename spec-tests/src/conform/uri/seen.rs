@@ -9,7 +9,7 @@ use cenote_core::{
     address::ServerAddress,
     uri::{
         Compressor, ConnectionString, Credential, Mechanism, ReadPreferenceMode, Secret,
-        ServerMonitoringMode, WriteConcern,
+        ServerMonitoringMode, WriteConcern, srv::SrvOptions,
     },
 };
 use serde_json::{Map, Value, json};
@@ -66,7 +66,7 @@ fn properties(credential: &Credential) -> Value {
 
 /// One option by its name in lower case: `null` if it is not set, `None` if no option has this
 /// name.
-pub(super) fn option(parsed: &ConnectionString, name: &str) -> Option<Value> {
+pub(in crate::conform) fn option(parsed: &ConnectionString, name: &str) -> Option<Value> {
     authentication(parsed, name)
         .or_else(|| pool_and_timeouts(parsed, name))
         .or_else(|| topology(parsed, name))
@@ -110,6 +110,8 @@ fn topology(parsed: &ConnectionString, name: &str) -> Option<Value> {
         "serverselectiontimeoutms" => millis(topology.server_selection_timeout),
         "serverselectiontryonce" => json!(topology.server_selection_try_once),
         "localthresholdms" => millis(topology.local_threshold),
+        "srvservicename" => json!(parsed.srv.as_ref().map(SrvOptions::service_name)),
+        "srvmaxhosts" => json!(parsed.srv.as_ref().and_then(SrvOptions::max_hosts)),
         "heartbeatfrequencyms" => millis(monitoring.heartbeat_frequency),
         "servermonitoringmode" => json!(mode.map(ServerMonitoringMode::name)),
         _ => return None,

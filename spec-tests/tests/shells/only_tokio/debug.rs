@@ -63,7 +63,8 @@ async fn debug_output_names_the_server_and_no_secret() {
     let connector = MongoConnector::new(&ConnectionString::parse(&uri).unwrap()).unwrap();
 
     let embedded: Embedded = ClientBuilder::from_uri(&uri).unwrap().build().unwrap();
-    let server = &embedded.inner.servers()[0];
+    let servers = embedded.inner.servers();
+    let server = &servers[0];
     let of_pool_plan = format!("{:?}", Pool::builder(&uri).unwrap().into_plan());
 
     let failure = failure.lock().expect("no panic").clone();

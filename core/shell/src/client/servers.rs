@@ -1,0 +1,72 @@
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
+
+use cenote_core::client::Hosts;
+
+use super::Server;
+use crate::runtime::{Lock, Network};
+
+/// The servers of a client, which may change while it is in use.
+pub(super) struct Servers<R: Network> {
+    /// Locked for as long as it takes to copy or to replace it. A child process only reads.
+    list: RwLock<Arc<ServerList<R>>>,
+    /// Those that were removed and whose connections are not all closed.
+    removed: Mutex<Vec<Arc<Server<R>>>>,
+    is_closed: AtomicBool,
+}
+
+/// The servers at one moment.
+pub(super) struct ServerList<R: Network> {
+    pub(super) hosts: Hosts,
+    /// In the order of the hosts.
+    pub(super) servers: Arc<[Arc<Server<R>>]>,
+}
+
+impl<R: Network> Servers<R> {
+    pub(super) fn new(list: ServerList<R>) -> Self {
+        let list = RwLock::new(Arc::new(list));
+        Self { list, removed: Mutex::default(), is_closed: AtomicBool::new(false) }
+    }
+
+    pub(super) fn list(&self) -> Arc<ServerList<R>> {
+        Arc::clone(&self.read())
+    }
+
+    /// Those of the list, and those that were removed.
+    pub(super) fn all(&self) -> Vec<Arc<Server<R>>> {
+        let mut all = self.list().servers.to_vec();
+        all.extend(Lock::lock(&self.removed).iter().cloned());
+        all
+    }
+
+    pub(super) fn is_closed(&self) -> bool {
+        self.is_closed.load(Ordering::Acquire)
+    }
+
+    /// No server is added from now on. Returns whether that was so already.
+    pub(super) fn close(&self) -> bool {
+        // Under the lock, so that a server is either on the list that is closed, or not added.
+        let _list = self.read();
+        self.is_closed.swap(true, Ordering::AcqRel)
+    }
+
+    fn read(&self) -> RwLockReadGuard<'_, Arc<ServerList<R>>> {
+        self.list.read().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(feature = "srv")]
+impl<R: Network> Servers<R> {
+    /// Replaces the list, unless the client is closed. Returns whether it did.
+    pub(super) fn replace(&self, list: ServerList<R>, removed: &[Arc<Server<R>>]) -> bool {
+        let mut current = self.list.write().unwrap_or_else(PoisonError::into_inner);
+        if self.is_closed() {
+            return false;
+        }
+        *current = Arc::new(list);
+        let mut leaving = Lock::lock(&self.removed);
+        leaving.retain(|server| server.snapshot().total > 0);
+        leaving.extend(removed.iter().cloned());
+        true
+    }
+}

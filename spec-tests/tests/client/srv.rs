@@ -1,0 +1,297 @@
+//! `mongodb+srv://` with a real name server on the loopback.
+//!
+//! The host is `cluster.0.0.1`, whose domain is `0.0.1`: a server `127.0.0.1` is in it, and the operating system knows
+//! its address without a name server.
+
+use std::time::{Duration, Instant};
+
+use bson::rawdoc;
+use cenote_core::client::Selector;
+use cenote_core::connect::ServerKind;
+use cenote_core::uri::srv::{SrvRecord, TxtRecord};
+use cenote_endpoint::{
+    Endpoint, ListenOptions, NameServer, NameServerFault, Role, Settings, Topology, User,
+};
+use cenote_shell::client::ClientBuildError;
+
+use crate::load_balanced::balanced;
+use crate::shells::{Shell, on_all_runtimes};
+use crate::world::{World, member, open, standalone, start, until_open, until_so};
+
+on_all_runtimes!(
+    servers_are_looked_up_with_tls,
+    the_txt_record_sets_options,
+    routers_are_followed,
+    a_connection_in_use_survives_its_server,
+    bad_answers_leave_the_servers,
+    members_of_a_replica_set_are_not_followed,
+    a_load_balancer_is_not_followed,
+    a_long_answer_comes_by_tcp,
+    bad_answers_are_precise_errors,
+    a_silent_name_server_ends_in_time,
+);
+
+const SRV: &str = "_mongodb._tcp.cluster.0.0.1";
+const HOST: &str = "cluster.0.0.1";
+const PLAIN: &str = "mongodb+srv://cluster.0.0.1/?tls=false&heartbeatFrequencyMS=500";
+
+fn names(endpoints: &[&Endpoint]) -> NameServer {
+    let names = NameServer::start().expect("a port");
+    name(&names, endpoints);
+    names
+}
+
+fn name(names: &NameServer, endpoints: &[&Endpoint]) {
+    let records: Vec<_> = endpoints.iter().map(|endpoint| record(endpoint)).collect();
+    names.set_srv(SRV, &records);
+}
+
+fn record(endpoint: &Endpoint) -> SrvRecord {
+    SrvRecord::new("127.0.0.1.", endpoint.address().port().expect("a port"))
+}
+
+fn router() -> Endpoint {
+    start(Topology::Mongos)
+}
+
+fn addresses(world: &World) -> Vec<String> {
+    world.client.servers().iter().map(|server| server.address.to_string()).collect()
+}
+
+fn are(world: &World, endpoints: &[&Endpoint]) -> bool {
+    let expected: Vec<_> = endpoints.iter().map(|it| it.address().to_string()).collect();
+    addresses(world) == expected
+}
+
+fn until_are(world: &World, endpoints: &[&Endpoint]) {
+    until_so(
+        || if are(world, endpoints) { Ok(()) } else { Err(format!("{:?}", addresses(world))) },
+    );
+}
+
+/// Until the name server was asked so often again: what an earlier answer said has been done by then, because a
+/// client asks again after that.
+fn until_asked(names: &NameServer, times: u64) {
+    let end = names.questions() + times;
+    until_so(|| match names.questions() {
+        asked if asked >= end => Ok(()),
+        asked => Err(format!("asked {asked} times, not {end}")),
+    });
+}
+
+// OP-53: TLS is on without a word about it.
+fn servers_are_looked_up_with_tls(shell: Shell) {
+    let settings = || Settings { topology: Topology::Mongos, ..Settings::default() };
+    let endpoint = Endpoint::start(settings(), ListenOptions::with_tls()).expect("it starts");
+    let names = names(&[&endpoint]);
+    let own = endpoint.uri();
+    let (_, options) = own.split_once("/?").expect("options");
+    let options: Vec<_> = options.split('&').filter(|pair| !pair.starts_with("tls=")).collect();
+    let uri = format!("mongodb+srv://{HOST}/?{}", options.join("&"));
+    let world = World::srv(shell, &uri, &names).expect("a client");
+    assert!(are(&world, &[&endpoint]));
+    world.ping();
+    world.until_all_known();
+    assert_eq!(world.kinds(), [Some(ServerKind::Mongos)]);
+    world.client.close();
+}
+
+fn the_txt_record_sets_options(shell: Shell) {
+    let primary = member(Role::Primary);
+    let names = names(&[&primary]);
+    names.set_txt(HOST, &[TxtRecord::from("replicaSet=rs1")]);
+    let world = World::srv(shell, PLAIN, &names).expect("a client");
+    let error = world.client.check_out(&Selector::Any).map(drop).expect_err("another set");
+    assert!(error.to_string().contains("the replica set `rs0`, not to `rs1`"), "{error}");
+    world.client.close();
+
+    // A user of another database than admin.
+    let users = vec![User { database: "shop".to_owned(), ..User::new("app", "pencil") }];
+    let settings =
+        Settings { auth: true, topology: Topology::Mongos, users, ..Settings::default() };
+    let endpoint = Endpoint::start(settings, ListenOptions::default()).expect("it starts");
+    name(&names, &[&endpoint]);
+    let uri = PLAIN.replace("://", "://app:pencil@");
+    for (txt, is_let_in) in [("authSource=shop", true), ("authSource=zoo", false)] {
+        names.set_txt(HOST, &[TxtRecord::from(txt)]);
+        let world = World::srv(shell, &uri, &names).expect("a client");
+        let pinged = world.client.command("admin", &rawdoc! { "ping": 1 });
+        assert_eq!(pinged.is_ok(), is_let_in, "{txt}: {pinged:?}");
+        world.client.close();
+    }
+}
+
+/// The prose tests 1 to 5 of the specification: what stays is left alone, what goes is closed.
+fn routers_are_followed(shell: Shell) {
+    let [a, b, c, d] = [router(), router(), router(), router()];
+    let names = names(&[&a, &b]);
+    let world = World::srv(shell, PLAIN, &names).expect("a client");
+    world.until_all_known();
+    let generation = world.client.servers()[0].pool.generation;
+    for now in [&[&a, &b, &c][..], &[&a, &c], &[&c, &a], &[&a, &d], &[&a]] {
+        name(&names, now);
+        // Servers that stay keep their places; new ones come after them.
+        let sorted = |all: &[&Endpoint]| {
+            let mut all: Vec<_> = all.iter().map(|it| it.address().to_string()).collect();
+            all.sort();
+            all
+        };
+        until_so(|| {
+            let mut seen = addresses(&world);
+            seen.sort();
+            if seen == sorted(now) { Ok(()) } else { Err(format!("{seen:?}")) }
+        });
+        world.until_all_known();
+        world.ping();
+    }
+    assert_eq!(world.client.servers()[0].pool.generation, generation, "never touched");
+    // Four pools in all, of which three were closed again.
+    world.until_told("ConnectionPoolClosed", 3);
+    assert_eq!(world.count("ConnectionPoolCreated"), 4);
+    for gone in [&b, &c, &d] {
+        until_open(gone, 0);
+    }
+    name(&names, &[&c, &d]);
+    until_are(&world, &[&c, &d]);
+    until_open(&a, 0);
+    world.ping();
+    world.client.close();
+    for gone in [&a, &b, &c, &d] {
+        until_open(gone, 0);
+    }
+}
+
+fn a_connection_in_use_survives_its_server(shell: Shell) {
+    let [a, b] = [router(), router()];
+    let names = names(&[&a]);
+    let world = World::srv(shell, PLAIN, &names).expect("a client");
+    let mut connection = world.check_out(&Selector::Any);
+    name(&names, &[&b]);
+    until_are(&world, &[&b]);
+    connection.command("admin", &rawdoc! { "ping": 1 }).expect("a reply");
+    assert_eq!(world.client.close_within(Duration::from_millis(50)), Err(1), "it is waited for");
+    drop(connection);
+    until_open(&a, 0);
+    world.client.close();
+    until_open(&b, 0);
+}
+
+/// The prose tests 6 to 8: after them heartbeatFrequencyMS, 500 ms, is the pause.
+fn bad_answers_leave_the_servers(shell: Shell) {
+    let [a, b, c] = [router(), router(), router()];
+    let names = names(&[&a, &b]);
+    let uri = format!("{PLAIN}&connectTimeoutMS=300");
+    let world = World::srv(shell, &uri, &names).expect("a client");
+    let look_twice = || {
+        until_asked(&names, 2);
+        assert!(are(&world, &[&a, &b]), "{:?}", addresses(&world));
+    };
+    for fault in [NameServerFault::Silent, NameServerFault::Failing] {
+        names.set_fault(Some(fault));
+        look_twice();
+        names.set_fault(None);
+    }
+    names.set_srv(SRV, &[]);
+    look_twice();
+    names.set_txt("_mongodb._tcp.cluster.0.0.1", &[TxtRecord::from("x")]);
+    look_twice();
+    names.set_srv(SRV, &[SrvRecord::new("db.evil.com.", 1)]);
+    look_twice();
+    world.ping();
+    name(&names, &[&c]);
+    until_are(&world, &[&c]);
+    world.ping();
+    world.client.close();
+}
+
+/// Such a client asks no more once it has found what its servers are.
+fn is_not_followed(shell: Shell, endpoint: &Endpoint, txt: &[TxtRecord]) {
+    let names = names(&[endpoint]);
+    names.set_txt(HOST, txt);
+    let world = World::srv(shell, PLAIN, &names).expect("a client");
+    world.until_all_known();
+    world.ping();
+    // A look that was under way has ended by then.
+    std::thread::sleep(Duration::from_millis(500));
+    let asked = names.questions();
+    name(&names, &[endpoint, &standalone()]);
+    std::thread::sleep(5 * World::SRV_INTERVAL);
+    assert_eq!(names.questions(), asked);
+    assert!(are(&world, &[endpoint]));
+    world.client.close();
+    until_open(endpoint, 0);
+}
+
+fn members_of_a_replica_set_are_not_followed(shell: Shell) {
+    is_not_followed(shell, &member(Role::Primary), &[]);
+}
+
+/// The prose test 9.
+fn a_load_balancer_is_not_followed(shell: Shell) {
+    is_not_followed(shell, &balanced(), &[TxtRecord::from("loadBalanced=true")]);
+}
+
+// OP-53: srvMaxHosts, too.
+fn a_long_answer_comes_by_tcp(shell: Shell) {
+    let endpoint = router();
+    let names = names(&[]);
+    // Too long for a datagram, whose limit is 1,232 bytes.
+    let elsewhere = (1..=200).map(|port| SrvRecord::new("127.0.0.1.", port));
+    let records: Vec<_> = elsewhere.chain([record(&endpoint)]).collect();
+    names.set_srv(SRV, &records);
+    let world = World::srv(shell, &format!("{PLAIN}&srvMaxHosts=2"), &names).expect("a client");
+    assert_eq!(world.client.servers().len(), 2);
+    assert!(names.questions() >= 3, "once more for SRV");
+    world.client.close();
+}
+
+fn bad_answers_are_precise_errors(shell: Shell) {
+    let names = names(&[]);
+    let uri = "mongodb+srv://bob:hunter2@cluster.0.0.1/?tls=false&connectTimeoutMS=5000";
+    let error = |what: &str| {
+        let error = World::srv(shell, uri, &names).map(drop).expect_err(what);
+        assert!(matches!(error, ClientBuildError::Srv(_)), "{error:?}");
+        assert!(!format!("{error} {error:?}").contains("hunter2"), "{error}");
+        let text = error.to_string();
+        assert!(text.contains(HOST) && text.contains(what), "{text}");
+    };
+    error("the name does not exist");
+    names.set_txt(SRV, &[TxtRecord::from("x")]);
+    error("the name has no such records");
+    names.set_fault(Some(NameServerFault::Failing));
+    error("the name server answered");
+    names.set_fault(None);
+    names.set_srv(SRV, &[SrvRecord::new("db.evil.com.", 27017)]);
+    error("db.evil.com., which is not below 0.0.1");
+    names.set_srv(SRV, &[SrvRecord::new("127.0.0.1.", 27017)]);
+    names.set_txt(HOST, &[TxtRecord::from("a=b")]);
+    error("sets a, but may only set");
+    names.set_txt(HOST, &[TxtRecord::from("replicaSet=a"), TxtRecord::from("replicaSet=b")]);
+    error("2 TXT records");
+    names.set_txt(HOST, &[TxtRecord::from("loadBalanced=true&replicaSet=a")]);
+    error("loadBalanced=true and replicaSet exclude each other");
+}
+
+fn a_silent_name_server_ends_in_time(shell: Shell) {
+    let names = names(&[]);
+    names.set_fault(Some(NameServerFault::Silent));
+    let began = Instant::now();
+    let uri = format!("{PLAIN}&connectTimeoutMS=200");
+    let error = World::srv(shell, &uri, &names).map(drop).expect_err("no answer").to_string();
+    assert!(began.elapsed() >= Duration::from_millis(200));
+    assert!(error.contains("no name server answered within 200ms"), "{error}");
+}
+
+/// On tokio the servers are looked up before the client is built.
+#[tokio::test]
+async fn an_unresolved_connection_string_is_an_error() {
+    let error = cenote_tokio::Client::new(PLAIN).expect_err("no hosts").to_string();
+    assert!(error.contains("cluster.0.0.1") && error.contains("Client::connect_to"), "{error}");
+    let error = cenote_tokio::Pool::connect_to(PLAIN).expect_err("no hosts").to_string();
+    assert!(error.contains("use a client"), "{error}");
+    let endpoint = standalone();
+    let client = cenote_tokio::Client::connect_to(&endpoint.uri()).await.expect("hosts");
+    client.command("admin", &rawdoc! { "ping": 1 }).await.expect("a reply");
+    assert!(open(&endpoint) > 0);
+    client.close().await;
+}
