@@ -8,8 +8,18 @@ use crate::printable::is_unprintable;
 
 /// A document as relaxed
 /// [Extended JSON](https://github.com/mongodb/specifications/blob/master/source/extended-json/extended-json.md).
-/// It ends where the document is damaged.
-pub(super) struct ExtendedJson<'a>(pub(super) &'a RawDocument);
+/// on one line, without control characters. It ends where the document is damaged.
+///
+/// ```
+/// use bson::rawdoc;
+/// use cenote_core::log::ExtendedJson;
+///
+/// let document = rawdoc! { "waiting": 3_i64, "cause": "reset\nby peer" };
+/// let text = r#"{"waiting":3,"cause":"reset\u000aby peer"}"#;
+/// assert_eq!(ExtendedJson(&document).to_string(), text);
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct ExtendedJson<'a>(pub &'a RawDocument);
 
 impl fmt::Display for ExtendedJson<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

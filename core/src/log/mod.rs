@@ -41,6 +41,8 @@ mod severity;
 mod template;
 mod value;
 
+#[cfg(feature = "protocol")]
+pub use extended_json::ExtendedJson;
 pub use record::LogRecord;
 pub use settings::LogSettings;
 pub use severity::{Severity, Threshold};

@@ -131,6 +131,11 @@ where
         matches!(self.recording, Recording::Journal(_))
     }
 
+    /// Whether there is a flight recorder.
+    pub fn has_flight_recorder(&self) -> bool {
+        self.recording.flight().is_some()
+    }
+
     /// A copy of what the flight recorder holds; `None` if there is none.
     pub fn flight_recording(&self) -> Option<FlightRecording> {
         let flight = self.recording.flight()?;
