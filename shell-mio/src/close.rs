@@ -51,6 +51,7 @@ impl<K: Connector<EventLoop>> Pool<K> {
             0 => {}
             in_use => return Err(CloseTimeout { in_use }),
         }
+        self.end_inspection();
         if is_drained {
             let deadline = Some(within_grace(deadline));
             self.thread().join(deadline);

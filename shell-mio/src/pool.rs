@@ -214,6 +214,10 @@ impl<K: Connector<EventLoop>> Pool<K> {
         self.pool.driver()
     }
 
+    pub(crate) fn end_inspection(&self) {
+        self.pool.end_inspection();
+    }
+
     pub(crate) fn thread(&self) -> &LoopThread {
         &self.thread
     }

@@ -5,10 +5,10 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, Location, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use cenote_core::address::ServerAddress;
-use cenote_core::pool::{ConnId, PoolOptions};
+use cenote_core::pool::{ConnId, PoolOptions, WaiterId};
 
 use crate::log;
 
@@ -38,23 +38,59 @@ pub struct LeakReport {
 /// The callback of [`Builder::on_leak`](crate::builder::Builder::on_leak).
 pub type LeakCallback = Box<dyn Fn(&LeakReport) + Send + Sync>;
 
-/// Remembers where connections were checked out, while leak detection is on.
+/// Remembers where connections were checked out, while leak detection is on, or the pool is watched.
 pub struct LeakDetector {
+    /// Changed while `state` is locked.
     is_on: AtomicBool,
-    places: Mutex<BTreeMap<ConnId, &'static Location<'static>>>,
+    state: Mutex<State>,
     callback: Option<LeakCallback>,
+}
+
+#[derive(Default)]
+struct State {
+    is_detecting: bool,
+    is_watched: bool,
+    holders: BTreeMap<ConnId, Holder>,
+}
+
+/// The caller that has checked a connection out.
+#[derive(Clone, Copy, Debug)]
+pub struct Holder {
+    /// The call in the application that checked it out.
+    pub place: &'static Location<'static>,
+    /// The number of its request, if that had to wait.
+    pub request: Option<WaiterId>,
+    /// When.
+    pub since: Instant,
 }
 
 impl LeakDetector {
     /// A detector that is on if `options` say so, and reports to `callback`.
     pub fn new(options: &PoolOptions, callback: Option<LeakCallback>) -> Self {
-        let is_on = AtomicBool::new(is_detecting(options));
-        Self { is_on, places: Mutex::default(), callback }
+        let detector = Self { is_on: AtomicBool::default(), state: Mutex::default(), callback };
+        detector.set_options(options);
+        detector
     }
 
     /// Switches detection on or off as these options say.
     pub fn set_options(&self, options: &PoolOptions) {
-        self.is_on.store(is_detecting(options), Ordering::Relaxed);
+        self.change(|state| state.is_detecting = is_detecting(options));
+    }
+
+    /// While the pool is watched, places are remembered whatever the options say.
+    pub fn set_watched(&self, is_watched: bool) {
+        self.change(|state| state.is_watched = is_watched);
+    }
+
+    fn change(&self, change: impl FnOnce(&mut State)) {
+        let mut state = self.state();
+        change(&mut state);
+        self.is_on.store(state.is_detecting || state.is_watched, Ordering::Relaxed);
+    }
+
+    /// The callers that are known.
+    pub fn holders(&self) -> BTreeMap<ConnId, Holder> {
+        self.state().holders.clone()
     }
 
     /// Sets the [default](DEFAULT_LEAK_DETECTION_THRESHOLD) threshold if there is a callback, and none is set.
@@ -63,31 +99,37 @@ impl LeakDetector {
         with_default_threshold(options, self.callback.as_ref())
     }
 
-    /// Notes where a connection is checked out, if detection is on. Returns whether it was noted, and so has to
-    /// be [forgotten](Self::forget).
+    /// Notes where a connection is checked out, and by which request if it had to wait, if detection is on.
+    /// Returns whether it was noted, and so has to be [forgotten](Self::forget).
     #[inline(always)]
-    pub fn note(&self, id: ConnId, place: &'static Location<'static>) -> bool {
+    pub fn note(
+        &self,
+        id: ConnId,
+        place: &'static Location<'static>,
+        request: Option<WaiterId>,
+        clock: fn() -> Instant,
+    ) -> bool {
         let is_on = self.is_on.load(Ordering::Relaxed);
         if is_on {
-            self.insert(id, place);
+            self.insert(id, Holder { place, request, since: clock() });
         }
         is_on
     }
 
     #[inline(never)]
-    fn insert(&self, id: ConnId, place: &'static Location<'static>) {
-        self.places().insert(id, place);
+    fn insert(&self, id: ConnId, holder: Holder) {
+        self.state().holders.insert(id, holder);
     }
 
     /// The connection was checked in.
     pub fn forget(&self, id: ConnId) {
-        self.places().remove(&id);
+        self.state().holders.remove(&id);
     }
 
     /// Logs a warning and calls the callback: what to do with
     /// [`Action::ReportLeak`](cenote_core::pool::Action::ReportLeak), without a lock.
     pub fn report(&self, address: &Arc<ServerAddress>, id: ConnId, held: Duration) {
-        let place = self.places().get(&id).copied();
+        let place = self.state().holders.get(&id).map(|holder| holder.place);
         let (address, connection_id) = (Arc::clone(address), id.number());
         let report = LeakReport { address, connection_id, held, place };
         log::leak(&report);
@@ -97,8 +139,8 @@ impl LeakDetector {
         }
     }
 
-    fn places(&self) -> MutexGuard<'_, BTreeMap<ConnId, &'static Location<'static>>> {
-        self.places.lock().unwrap_or_else(PoisonError::into_inner)
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

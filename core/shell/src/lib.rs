@@ -73,6 +73,8 @@ pub mod error;
 pub mod event;
 pub mod failure;
 pub mod fork;
+#[cfg(unix)]
+pub mod inspect;
 pub mod interrupt;
 pub mod leak;
 pub mod log;

@@ -38,6 +38,7 @@ impl Client {
         if in_use > 0 {
             return Err(CloseTimeout { in_use });
         }
+        inner.end_inspection();
         if can_wait {
             let deadline = Some(within_grace(deadline));
             thread.join(deadline);

@@ -6,6 +6,8 @@ use cenote_core::pool::InvalidOptions;
 use cenote_core::uri::UriError;
 use thiserror::Error;
 
+#[cfg(unix)]
+use crate::inspect::InspectError;
 use crate::trace::RecordingError;
 
 /// Why there is no pool.
@@ -25,6 +27,10 @@ pub enum BuildError {
     /// What was to be recorded could not be written anywhere.
     #[error(transparent)]
     Recording(#[from] RecordingError),
+    /// The pool cannot be inspected where it should be.
+    #[cfg(unix)]
+    #[error(transparent)]
+    Inspect(#[from] InspectError),
     /// The operating system has no event loop or no thread for it. Not where a runtime has both.
     #[error("no event loop for the pool: {0}")]
     EventLoop(Arc<io::Error>),

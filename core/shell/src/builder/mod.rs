@@ -6,6 +6,8 @@ mod plan;
 mod traces;
 
 use std::fmt;
+#[cfg(unix)]
+use std::path::PathBuf;
 use std::time::Duration;
 
 use cenote_core::address::ServerAddress;
@@ -253,6 +255,30 @@ impl<P: BuiltPool> Builder<P> {
     #[must_use]
     pub fn on_leak(mut self, callback: impl Fn(&LeakReport) + Send + Sync + 'static) -> Self {
         self.0.leak_callback = Some(Box::new(callback));
+        self
+    }
+
+    /// Lets [`cenote top`](https://docs.rs/cenote) look at the pool while the process runs: its counts, its
+    /// connections and the callers that hold them, and the requests that wait. By default nothing does.
+    ///
+    /// [`build`](Self::build) creates a Unix domain socket at `path`, which only the user of the process can open,
+    /// and starts a thread for it. It replaces the socket of a process that has ended. The file is removed when the
+    /// pool is closed or dropped. While no inspector is connected, the pool does nothing for it.
+    ///
+    /// A [client](crate::client::ClientBuilder::inspect) has one socket for all its pools. Not on Windows.
+    ///
+    /// ```no_run
+    /// use cenote_tokio::Pool;
+    ///
+    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+    /// let pool = Pool::builder("mongodb://db.example.com")?.inspect("/run/user/1000/orders.sock").build()?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[cfg(unix)]
+    #[must_use]
+    pub fn inspect(mut self, path: impl Into<PathBuf>) -> Self {
+        self.0.inspect = Some(path.into());
         self
     }
 

@@ -1,5 +1,7 @@
 use std::collections::VecDeque;
 use std::fmt;
+#[cfg(unix)]
+use std::path::PathBuf;
 use std::time::Duration;
 
 use cenote_core::address::ServerAddress;
@@ -38,6 +40,9 @@ pub struct PoolPlan<K> {
     pub leak_callback: Option<LeakCallback>,
     /// What is recorded.
     pub tracing: TraceOptions,
+    /// Where the socket for inspection is.
+    #[cfg(unix)]
+    pub inspect: Option<PathBuf>,
     /// Where metrics go.
     #[cfg(feature = "metrics")]
     pub metrics: Vec<Metrics>,
@@ -59,6 +64,8 @@ impl<K> PoolPlan<K> {
             failure_handler: None,
             leak_callback: None,
             tracing: TraceOptions::default(),
+            #[cfg(unix)]
+            inspect: None,
             #[cfg(feature = "metrics")]
             metrics: Vec::new(),
         }

@@ -1,4 +1,6 @@
 use std::fmt;
+#[cfg(unix)]
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use cenote_core::client::ServerEvent;
@@ -176,6 +178,26 @@ impl<C: BuiltClient> ClientBuilder<C> {
     #[must_use]
     pub fn on_leak(mut self, callback: impl Fn(&LeakReport) + Send + Sync + 'static) -> Self {
         self.0.leak_callback = Some(Arc::new(callback));
+        self
+    }
+
+    /// Lets `cenote top` look at all pools while the process runs, through one Unix domain socket at `path`:
+    /// [`Builder::inspect`].
+    ///
+    /// ```no_run
+    /// use cenote_tokio::Client;
+    ///
+    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+    /// let client = Client::builder("mongodb://a.example.com,b.example.com")?
+    ///     .inspect("/run/user/1000/orders.sock")
+    ///     .build()?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[cfg(unix)]
+    #[must_use]
+    pub fn inspect(mut self, path: impl Into<PathBuf>) -> Self {
+        self.0.inspect = Some(path.into());
         self
     }
 

@@ -26,6 +26,7 @@ impl<R: Network<Waiter = Waker>> Client<R> {
             }
             server.pool().close().await;
         }
+        self.inner.end_inspection();
     }
 
     /// As [`close`](Self::close), but waits until `deadline` at the latest.

@@ -15,8 +15,12 @@ use cenote_core::uri::Credential;
 use super::polling;
 use super::servers::{ServerList, Servers};
 use super::{ClientBuildError, ClientPlan, Server};
+#[cfg(unix)]
+use crate::builder::BuildError;
 use crate::builder::BuiltPool;
 use crate::connection::MongoConnector;
+#[cfg(unix)]
+use crate::inspect::Inspector;
 use crate::monitor::{MonitorDriver, MonitorShared, TopologyLog};
 #[cfg(feature = "srv")]
 use crate::runtime::Lock;
@@ -36,6 +40,8 @@ pub struct ClientInner<R: Network> {
     /// Looks the SRV records up again.
     #[cfg(feature = "srv")]
     polling: Mutex<Option<R::Task>>,
+    #[cfg(unix)]
+    pub(super) inspector: Option<Inspector>,
 }
 
 impl<R: Network> ClientInner<R> {
@@ -67,6 +73,15 @@ impl<R: Network> ClientInner<R> {
         let servers = hosts.all().iter().map(|address| Server::build(&plan, &shared, address));
         let servers = servers.collect::<Result<_, ClientBuildError>>()?;
         let list = ServerList { hosts, servers };
+        #[cfg(unix)]
+        let inspector = match &plan.inspect {
+            Some(path) => {
+                let pools = list.servers.iter().map(|server| server.pool().driver().inspected());
+                let pools = pools.collect();
+                Some(Inspector::start(path, R::PROGRAM, pools).map_err(BuildError::from)?)
+            }
+            None => None,
+        };
         // Only now, so that nothing runs when the pool of a later host cannot be built.
         shared.topology.opened();
         if !is_watched {
@@ -83,6 +98,8 @@ impl<R: Network> ClientInner<R> {
             shared,
             #[cfg(feature = "srv")]
             polling,
+            #[cfg(unix)]
+            inspector,
         })
     }
 
@@ -170,6 +187,13 @@ impl<R: Network> ClientInner<R> {
         if !was_closed {
             self.shared.topology.closed();
         }
+    }
+
+    /// Removes the socket of [`ClientBuilder::inspect`](super::ClientBuilder::inspect). Until then it shows
+    /// what a client that is closing still waits for.
+    pub fn end_inspection(&self) {
+        #[cfg(unix)]
+        self.inspector.iter().for_each(Inspector::close);
     }
 
     /// Whether this is a child of the process in which the client lives.

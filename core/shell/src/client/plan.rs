@@ -1,4 +1,6 @@
 use std::fmt;
+#[cfg(unix)]
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use cenote_core::address::ServerAddress;
@@ -39,6 +41,8 @@ pub struct ClientPlan<P: BuiltPool> {
     #[cfg(feature = "metrics")]
     pub(super) metrics: Option<Metrics>,
     pub(super) tracing: ClientTraceOptions,
+    #[cfg(unix)]
+    pub(super) inspect: Option<PathBuf>,
 }
 
 type PreparePool<P> = Box<dyn Fn(Builder<P>) -> Builder<P> + Send + Sync>;
@@ -64,6 +68,8 @@ impl<P: BuiltPool> ClientPlan<P> {
             #[cfg(feature = "metrics")]
             metrics: None,
             tracing: ClientTraceOptions::default(),
+            #[cfg(unix)]
+            inspect: None,
         }
     }
 

@@ -18,6 +18,8 @@ use crate::connection::Connector;
 #[cfg(feature = "tls")]
 use crate::connection::MongoConnector;
 use crate::event::{PoolEvent, Subscribers};
+#[cfg(unix)]
+use crate::inspect::Inspector;
 #[cfg(feature = "tls")]
 use crate::runtime::Network;
 use crate::runtime::{CurrentRuntime, Runtime};
@@ -33,6 +35,8 @@ impl<R: Runtime, K: Connector<R>> Pool<R, K> {
         let (state, first, traces) = plan.begin(R::PROGRAM)?;
         let measured = plan.measure(R::now);
         let PoolPlan {
+            #[cfg(unix)]
+            inspect,
             address,
             connector,
             subscribers,
@@ -55,8 +59,17 @@ impl<R: Runtime, K: Connector<R>> Pool<R, K> {
         let driver = PoolDriver::new(address, connector, timeout, observers, runtime, inner);
         trace::watch(&driver);
         measured.observe(&driver);
+        #[cfg(unix)]
+        let inspector = match &inspect {
+            Some(path) => Some(Inspector::start(path, R::PROGRAM, vec![driver.inspected()])?),
+            None => None,
+        };
         timer::start(&driver, 0);
-        Ok(Self::new(driver))
+        Ok(Self::new(
+            driver,
+            #[cfg(unix)]
+            inspector,
+        ))
     }
 }
 

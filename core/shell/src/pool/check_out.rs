@@ -52,7 +52,7 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
         self.spans.end(key.id, outcome(result.as_ref().map(|socket| socket.id), self.address()));
         let explain =
             |error: PoolError| error.with_wait(self.wait(key, deadline)).with_request(key.id);
-        Some(self.guard_after(result, explain, caller))
+        Some(self.guard_after(result, explain, caller, Some(key.id)))
     }
 
     /// How long a check-out has waited, and what limits that.

@@ -69,6 +69,7 @@ impl<R: Runtime<Waiter = Waker>, K: Connector<R>> Pool<R, K> {
         let driver = self.driver();
         driver.close();
         driver.wait_until(PoolDriver::is_empty).await;
+        self.end_inspection();
         if driver.is_drained() || driver.is_inherited() {
             return;
         }

@@ -13,8 +13,11 @@ use std::time::Duration;
 use cenote_core::address::ServerAddress;
 use cenote_core::error::{ConnectionError, PoolError, Wait};
 use cenote_core::outbox;
-use cenote_core::pool::{Action, ConnId, Input, Instant, InvalidOptions, PoolOptions, Snapshot};
+use cenote_core::pool::{
+    Action, ConnId, Input, Instant, InvalidOptions, PoolOptions, Snapshot, WaiterId,
+};
 
+use super::failures::Failures;
 use super::guard::PooledConnection;
 use super::inner::{ConnectionTask, PoolInner, TaskKey};
 use super::runtime_handle::RuntimeHandle;
@@ -73,6 +76,9 @@ pub struct PoolDriver<R: Runtime, K: Connector<R>> {
     subscribers: Subscribers,
     failure_handler: Option<FailureHandler>,
     leak_detector: LeakDetector,
+    pub(super) failures: Failures,
+    /// Since when the pool is watched, in nanoseconds of its clock; `u64::MAX` while it is not.
+    pub(super) watched_since: AtomicU64,
     traces: Traces,
     measured: Measured,
     pub(super) spans: CheckOutSpans,
@@ -132,6 +138,8 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
             subscribers,
             failure_handler,
             leak_detector: LeakDetector::new(inner.state.options(), leak_callback),
+            failures: Failures::default(),
+            watched_since: AtomicU64::new(u64::MAX),
             traces,
             measured,
             spans: CheckOutSpans::default(),
@@ -162,6 +170,7 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
         let is_timed = matches!(input, Input::SetOptions { .. }) || inner.state.is_recording();
         let context = self.context(&inner, is_timed);
         let mut wakes = WakeList::default();
+        inner.note_clear(|| self.now(), &input);
         inner.handle(context.now, input, context.wants_events, &mut wakes);
         panic_guard.defuse();
         self.release_and_run(inner, context, wakes);
@@ -183,6 +192,7 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
         let mut inner = inner; // Released before the guard is dropped.
         let context = self.context(&inner, false);
         let mut wakes = WakeList::default();
+        inner.note_clear(|| self.now(), &input);
         inner.handle(context.now, input, context.wants_events, &mut wakes);
         panic_guard.defuse();
         drop(inner);
@@ -530,7 +540,7 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
         caller: &'static Location<'static>,
     ) -> Result<PooledConnection<R, K>, PoolError> {
         match result {
-            Ok(socket) => Ok(PooledConnection::new(Arc::clone(self), socket, caller)),
+            Ok(socket) => Ok(PooledConnection::new(Arc::clone(self), socket, caller, None)),
             Err(failed) => Err(self.failed_at_once(failed)),
         }
     }
@@ -538,7 +548,9 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
     #[cold]
     fn failed_at_once(&self, FailedCheckOut { error, request }: FailedCheckOut) -> PoolError {
         let error = PoolError::new(Arc::clone(&self.address), error);
-        error.with_wait(Wait::default()).with_request(request)
+        let error = error.with_wait(Wait::default()).with_request(request);
+        self.failures.note(&error, R::now);
+        error
     }
 
     /// As [`guard`](Self::guard), for an answer that came after a wait.
@@ -547,10 +559,15 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
         result: Delivery<R, K>,
         explain: impl FnOnce(PoolError) -> PoolError,
         caller: &'static Location<'static>,
+        request: Option<WaiterId>,
     ) -> Result<PooledConnection<R, K>, PoolError> {
         match result {
-            Ok(socket) => Ok(PooledConnection::new(Arc::clone(self), socket, caller)),
-            Err(error) => Err(explain(PoolError::new(Arc::clone(&self.address), error))),
+            Ok(socket) => Ok(PooledConnection::new(Arc::clone(self), socket, caller, request)),
+            Err(error) => {
+                let error = explain(PoolError::new(Arc::clone(&self.address), error));
+                self.failures.note(&error, R::now);
+                Err(error)
+            }
         }
     }
 
@@ -599,6 +616,11 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
     pub(super) fn show_failure(self: &Arc<Self>, id: ConnId, error: &ConnectionError) {
         let _here = self.enter();
         failure::show(self.failure_handler.as_ref(), self, id, error);
+    }
+
+    /// Whether an inspector is connected.
+    pub(super) fn is_watched(&self) -> bool {
+        self.watched_since.load(Ordering::Relaxed) != u64::MAX
     }
 
     pub(super) const fn leak_detector(&self) -> &LeakDetector {

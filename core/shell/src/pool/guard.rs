@@ -11,7 +11,7 @@ use cenote_core::address::ServerAddress;
 use cenote_core::error::{
     CommandError, ConnectionError, InterruptedError, Kind, OperationError, ReplyPart, Stage,
 };
-use cenote_core::pool::{ConnId, Input, Purpose, ServiceId};
+use cenote_core::pool::{ConnId, Input, Purpose, ServiceId, WaiterId};
 
 use super::driver::PoolDriver;
 use super::fork::ForkTrigger;
@@ -64,8 +64,9 @@ impl<R: Runtime, K: Connector<R>> PooledConnection<R, K> {
         driver: Arc<PoolDriver<R, K>>,
         mut socket: Box<PooledSocket<R, K>>,
         caller: &'static Location<'static>,
+        request: Option<WaiterId>,
     ) -> Self {
-        if driver.leak_detector().note(socket.id, caller) {
+        if driver.leak_detector().note(socket.id, caller, request, R::now) {
             socket.is_tracked = true;
         }
         Self { driver, socket: Some(socket) }

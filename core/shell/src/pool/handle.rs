@@ -13,6 +13,8 @@ use super::check_out::{CheckOut, Until};
 use super::driver::PoolDriver;
 use super::guard::PooledConnection;
 use crate::connection::Connector;
+#[cfg(unix)]
+use crate::inspect::Inspector;
 use crate::runtime::Runtime;
 
 /// A pool of connections to one server. A clone is the same pool; when the last one is dropped, it
@@ -27,11 +29,21 @@ pub struct Pool<R: Runtime, K: Connector<R>> {
 /// Closes the pool with the last handle.
 struct Handle<R: Runtime, K: Connector<R>> {
     driver: Arc<PoolDriver<R, K>>,
+    #[cfg(unix)]
+    inspector: Option<Inspector>,
 }
 
 impl<R: Runtime, K: Connector<R>> Pool<R, K> {
-    pub(super) fn new(driver: Arc<PoolDriver<R, K>>) -> Self {
-        Self { handle: Arc::new(Handle { driver }) }
+    pub(super) fn new(
+        driver: Arc<PoolDriver<R, K>>,
+        #[cfg(unix)] inspector: Option<Inspector>,
+    ) -> Self {
+        let handle = Handle {
+            driver,
+            #[cfg(unix)]
+            inspector,
+        };
+        Self { handle: Arc::new(handle) }
     }
 
     /// Marks the pool ready: the server is there, and connections may be made and handed out. Does nothing
@@ -128,6 +140,13 @@ impl<R: Runtime, K: Connector<R>> Pool<R, K> {
     /// driver with monitors of its own calls this.
     pub fn set_min_round_trip(&self, time: Duration) {
         self.driver().set_min_round_trip(time);
+    }
+
+    /// Removes the socket of [`Builder::inspect`](crate::builder::Builder::inspect). Closing the pool does so,
+    /// once there is nothing left to wait for.
+    pub fn end_inspection(&self) {
+        #[cfg(unix)]
+        self.handle.inspector.iter().for_each(Inspector::close);
     }
 
     /// The pool without its handle, for shells with a face of their own.

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use cenote_core::outbox::Outbox;
 use cenote_core::pool::{Action, ConnId, Input, Instant, Misuse, Purpose, Status, WaiterId};
 
+use super::clear_report::ClearReport;
 use super::collector::{ActionCollector, EventCollector, Pending};
 use super::timer::TimerState;
 use super::types::{CheckOutResult, FailedCheckOut, PooledSocket, Types};
@@ -23,7 +24,10 @@ use crate::wake_list::WakeList;
 pub(super) struct PoolInner<R: Runtime, K: Connector<R>> {
     pub(super) state: RecordedPool<Types<R, K>>,
     /// The number of the last check-out.
-    check_outs: u64,
+    pub(super) check_outs: u64,
+    /// How often the pool, or one of its services, was cleared.
+    pub(super) clears: u64,
+    pub(super) last_clear: Option<ClearReport>,
     /// Where the last check-out that is recorded was called.
     place: Option<&'static Location<'static>>,
     pub(super) waiters: Waiters<R, K>,
@@ -74,6 +78,8 @@ impl<R: Runtime, K: Connector<R>> PoolInner<R, K> {
             state,
             check_outs: 0,
             place: None,
+            clears: 0,
+            last_clear: None,
             waiters: Waiters::new(),
             pending,
             timer: TimerState::default(),
@@ -127,6 +133,23 @@ impl<R: Runtime, K: Connector<R>> PoolInner<R, K> {
         };
         if let Err(misuse) = self.state.handle(now, input, &mut collector) {
             contract_broken(&misuse);
+        }
+    }
+
+    /// Notes what an input that clears the pool will do. To be called before it is fed.
+    #[inline(always)]
+    pub(super) fn note_clear(
+        &mut self,
+        clock: impl FnOnce() -> Instant,
+        input: &Input<Types<R, K>>,
+    ) {
+        if let Input::Clear { cause, interrupt, service } = input {
+            if let Some(report) =
+                ClearReport::new(&self.state, clock(), cause, *interrupt, *service)
+            {
+                self.clears += 1;
+                self.last_clear = Some(report);
+            }
         }
     }
 

@@ -22,18 +22,22 @@
 mod build;
 mod check_in;
 mod check_out;
+mod clear_report;
 mod close;
 mod collector;
 mod drain;
 mod driver;
 mod establish;
 mod failure;
+mod failures;
 mod fork;
 mod fork_guarded;
 mod guard;
 mod handle;
 mod idle_sockets;
 mod inner;
+#[cfg(unix)]
+mod inspect;
 #[cfg(feature = "metrics")]
 mod observed;
 mod request;

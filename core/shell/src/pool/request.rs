@@ -144,7 +144,7 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
         let panic_guard = PanicGuard::new(&**self);
         let mut inner = inner; // Released before the guard is dropped.
         let since = R::now();
-        let is_timed = deadline.is_some() || inner.state.needs_now();
+        let is_timed = deadline.is_some() || inner.state.needs_now() || self.is_watched();
         let now = if is_timed { self.instant(since) } else { inner.state.now() };
         let args = CheckOutArgs { deadline: deadline.map(|at| self.instant(at)), purpose };
         let enqueued = inner.enqueue_at_once(now, since, args);
@@ -184,7 +184,8 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
     ) -> Result<CheckOutResult<R, K>, WaiterKey> {
         let panic_guard = PanicGuard::new(&**self);
         let mut inner = inner; // Released before the guard is dropped.
-        let context = self.context(&inner, deadline.is_some()).of_use();
+        let is_timed = deadline.is_some() || self.is_watched();
+        let context = self.context(&inner, is_timed).of_use();
         let mut wakes = WakeList::default();
         self.close_broken(&mut inner, broken, context, &mut wakes);
         let args = CheckOutArgs { deadline: deadline.map(|at| self.instant(at)), purpose };

@@ -1,14 +1,56 @@
 //! What a pool's own methods do: the end of a recording, and the flight recorder.
 
 use std::io;
-use std::path::Path;
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Weak};
 
 use cenote_core::trace::FlightRecording;
 
 use super::error::RecordingError;
-use super::pool::TracedPool;
-use super::traces;
+use super::pool::{Journaled, TracedPool};
+use super::recording::Recording;
+use super::traces::{self, Reason};
+use super::writer_handle::TraceWriterHandle;
+use super::writer_thread::TraceWriterThread;
+
+/// Records everything from now on in a new file of this folder, until the recording is
+/// [ended](end_recording). Returns the file.
+///
+/// # Errors
+///
+/// A recording runs already, there is no thread for it, or the file cannot be created.
+pub fn record_into<P: TracedPool>(pool: &Arc<P>, folder: &Path) -> Result<PathBuf, RecordingError> {
+    let traces = pool.traces();
+    let (is_journaled, has_writer) =
+        pool.locked(|recorded| (recorded.is_journaled(), recorded.has_writer()));
+    if is_journaled {
+        return Err(RecordingError::IsRecording);
+    }
+    let path = traces.path_in(folder, Reason::Recording);
+    let recording = Recording::to_file(&path);
+    let journal = recording.journal;
+    let sink = recording.open()?;
+    // No thread is started under the lock.
+    let start = || {
+        let thread = TraceWriterThread::new(None, traces.info().clone(), None);
+        TraceWriterHandle::new(thread, false)
+    };
+    let writer = if has_writer { None } else { Some(start()?) };
+    let weak: Weak<dyn Journaled> = Arc::downgrade(pool) as _;
+    let has_begun = pool.locked(|recorded| recorded.begin(sink, journal, writer, weak));
+    has_begun.then_some(path).ok_or(RecordingError::IsRecording)
+}
+
+/// [Dumps](dump) into a new file of this folder. Returns the file.
+///
+/// # Errors
+///
+/// There is no flight recorder, or the file cannot be written.
+pub fn dump_into(pool: &impl TracedPool, folder: &Path) -> Result<PathBuf, RecordingError> {
+    let path = pool.traces().path_in(folder, Reason::Request);
+    dump(pool, &path)?;
+    Ok(path)
+}
 
 /// Ends the recording of a pool: with all that happened up to this call. `reply` hears on the thread
 /// that writes, when the trace and dumps that were under way are whole; it must not block. `false`:

@@ -13,6 +13,9 @@ pub enum RecordingError {
     /// Nothing is there to be dumped.
     #[error("the pool has no flight recorder: Builder::flight_recorder gives it one")]
     NoFlightRecorder,
+    /// One recording at a time.
+    #[error("the pool is being recorded already")]
+    IsRecording,
     /// A file or a folder that cannot be made, or written to any further.
     #[error("no trace can be written to {}: {error}", path.display())]
     File {

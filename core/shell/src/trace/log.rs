@@ -21,6 +21,7 @@ pub(super) fn trace_dumped(reason: Reason, path: &Path) {
         Reason::WaitQueueTimeout => "Trace of the first timeout",
         Reason::Panic => "Trace of a panic",
         Reason::Signal => "Trace that a signal asked for",
+        Reason::Request | Reason::Recording => "Trace that was asked for",
     };
     warn!(target: TRACES, message, path = display(path.display()));
 }

@@ -30,7 +30,7 @@ mod traces;
 mod writer_handle;
 mod writer_thread;
 
-pub use dump::{dump, end_recording, write};
+pub use dump::{dump, dump_into, end_recording, record_into, write};
 pub use error::RecordingError;
 pub use many::{ClientTraceOptions, dump_each};
 pub use name::file_name;

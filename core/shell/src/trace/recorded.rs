@@ -6,12 +6,12 @@ use std::process;
 use std::sync::Weak;
 
 use cenote_core::pool::PoolTypes;
-use cenote_core::trace::{Chunk, Recorder, TraceCause};
+use cenote_core::trace::{Chunk, JournalOptions, Recorder, TraceCause};
 
 use super::pool::Journaled;
 use super::traces::{Reason, Traces};
 use super::writer_handle::TraceWriterHandle;
-use super::writer_thread::{Message, Reply};
+use super::writer_thread::{Message, OpenSink, Reply};
 
 /// The machine with its recorder, and the handle of the thread that writes. Dereferences to the
 /// [`Recorder`], which is fed in place of the machine.
@@ -65,6 +65,36 @@ impl<S: PoolTypes<Cause: TraceCause>> RecordedPool<S> {
         // Not dropped: it may have been in use by another thread when the process was forked.
         std::mem::forget(self.clerk.take());
         self.drop_journal();
+    }
+
+    /// Whether there is a thread that writes.
+    pub(super) const fn has_writer(&self) -> bool {
+        self.clerk.is_some()
+    }
+
+    /// Records everything from now on. `writer` is the thread for it, if there was none. `false` while
+    /// another recording runs.
+    pub(super) fn begin(
+        &mut self,
+        sink: OpenSink,
+        journal: JournalOptions,
+        writer: Option<TraceWriterHandle>,
+        pool: Weak<dyn Journaled>,
+    ) -> bool {
+        if self.is_journaled {
+            return false;
+        }
+        if self.clerk.is_none() {
+            self.clerk = writer;
+            self.show(pool);
+        }
+        let Some(clerk) = &mut self.clerk else { return false };
+        clerk.send(Message::Record(sink));
+        // What the journal before this one has called for is over.
+        clerk.was_answered();
+        self.recorder.begin_journal(journal);
+        self.is_journaled = true;
+        true
     }
 
     /// Tells the thread where to get chunks.

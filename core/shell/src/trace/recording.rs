@@ -9,6 +9,7 @@ use std::sync::{Mutex, PoisonError};
 use cenote_core::trace::JournalOptions;
 
 use super::error::RecordingError;
+use super::writer_thread::OpenSink;
 
 /// Where `Builder::record` writes to, and what. A path is a recording with
 /// the default options, too.
@@ -59,7 +60,7 @@ impl Recording {
     }
 
     /// Makes the file, if it is one, whose path is given back.
-    pub(super) fn open(self) -> Result<(Sink, Option<PathBuf>), RecordingError> {
+    pub(super) fn open(self) -> Result<OpenSink, RecordingError> {
         match self.place {
             Place::Writer(writer) => {
                 Ok((writer.into_inner().unwrap_or_else(PoisonError::into_inner), None))

@@ -22,12 +22,16 @@ pub struct Traces {
     has_panicked: AtomicBool,
 }
 
-/// Why a dump is made automatically.
+/// Why a trace is written into a folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reason {
     WaitQueueTimeout,
     Panic,
     Signal,
+    /// An inspector asked for a dump.
+    Request,
+    /// An inspector asked for a recording.
+    Recording,
 }
 
 impl Reason {
@@ -36,6 +40,8 @@ impl Reason {
             Self::WaitQueueTimeout => "wait-queue-timeout",
             Self::Panic => "panic",
             Self::Signal => "signal",
+            Self::Request => "request",
+            Self::Recording => "recording",
         }
     }
 }
@@ -58,13 +64,21 @@ impl Traces {
 
     /// A file that does not exist yet; `None` without a folder.
     pub(super) fn path(&self, reason: Reason) -> Option<PathBuf> {
-        let (folder, process) = (self.folder.as_ref()?, process::id());
+        self.folder.as_ref().map(|folder| self.path_in(folder, reason))
+    }
+
+    /// A file of this folder that does not exist yet.
+    pub(super) fn path_in(&self, folder: &Path, reason: Reason) -> PathBuf {
+        let process = process::id();
         let path = |time| {
             let (time, reason) = (utc(time), reason.as_str());
             folder.join(format!("cenote-{time}-{process}-{}-{reason}.bson", self.number))
         };
         // Dumps of the same millisecond get different names.
-        (milliseconds_since_1970()..).map(path).find(|path| !path.exists())
+        let mut paths = (milliseconds_since_1970()..).map(path);
+        paths
+            .find(|path| !path.exists())
+            .unwrap_or_else(|| unreachable!("there are always later times"))
     }
 
     /// Whether this is the first panic, which is to be dumped.

@@ -26,6 +26,8 @@ const SIGNAL_POLL: Duration = Duration::from_millis(200);
 pub(super) enum Message {
     /// Where chunks come from.
     Begin(Weak<dyn Journaled>),
+    /// Where the chunks go from now on.
+    Record(OpenSink),
     /// There is a full chunk.
     Full,
     /// A check-out timed out, and this led to it.
@@ -34,6 +36,8 @@ pub(super) enum Message {
     End { rest: Vec<Chunk>, reply: Option<Reply> },
 }
 
+/// What a trace is written into, and its path if it is a file.
+pub(super) type OpenSink = (Sink, Option<PathBuf>);
 pub(super) type Outcome = Result<(), RecordingError>;
 pub(super) type Reply = Box<dyn FnOnce(Outcome) + Send>;
 
@@ -53,11 +57,7 @@ pub(super) struct TraceWriterThread {
 }
 
 impl TraceWriterThread {
-    pub(super) fn new(
-        sink: Option<(Sink, Option<PathBuf>)>,
-        info: TraceInfo,
-        signal: Option<Signal>,
-    ) -> Self {
+    pub(super) fn new(sink: Option<OpenSink>, info: TraceInfo, signal: Option<Signal>) -> Self {
         let (writer, path) = match sink {
             Some((sink, path)) => (Some(TraceWriter::new(sink, info.clone())), path),
             None => (None, None),
@@ -125,6 +125,10 @@ impl TraceWriterThread {
     fn handle(&mut self, message: Message) {
         match message {
             Message::Begin(pool) => self.pool = Some(pool),
+            Message::Record((sink, path)) => {
+                self.writer = Some(TraceWriter::new(sink, self.info.clone()));
+                (self.path, self.flushed, self.outcome) = (path, Instant::now(), Ok(()));
+            }
             Message::Full => self.collect(false),
             Message::Dump(recording, path, reason) => self.dump(&recording, &path, reason),
             Message::End { rest, reply } => {

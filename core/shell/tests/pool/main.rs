@@ -3,6 +3,8 @@
 
 mod blocking;
 mod failures;
+#[cfg(unix)]
+mod inspection;
 mod late_replies;
 mod leaks;
 mod lifecycle;

@@ -8,7 +8,7 @@ use std::pin::{Pin, pin};
 use std::process::Command;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use cenote_core::error::{ConnectionError, InterruptedError};
 use cenote_core::pool::{ConnId, PoolOptions};
@@ -161,7 +161,7 @@ fn leak_detection_is_switched_with_the_options() {
     let id = ConnId::from_parts(1, 0);
     for (options, is_on) in [(&off, false), (&on, true), (&never, false)] {
         detector.set_options(options);
-        assert_eq!(detector.note(id, Location::caller()), is_on);
+        assert_eq!(detector.note(id, Location::caller(), None, Instant::now), is_on);
         assert_eq!(format!("{detector:?}"), format!("LeakDetector {{ is_on: {is_on}, .. }}"));
     }
 }
