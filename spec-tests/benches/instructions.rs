@@ -64,6 +64,10 @@ const SCENES: &[Scene] = &[
     ("pair through cenote-tokio, timed, recorded", 10_000, Some(1_030), |n| {
         WarmOnTokio::with_flight_recorder(timed(), FLIGHT_RECORDER).pairs(n);
     }),
+    ("pair through cenote-tokio, watched", 10_000, None, |n| {
+        let (warm, _inspector) = WarmOnTokio::watched(untimed());
+        warm.pairs(n);
+    }),
     ("pair through cenote-mio, events off", 10_000, Some(385), |n| {
         WarmOnMio::new(untimed(), false).pairs(n);
     }),

@@ -6,6 +6,8 @@ use std::process::ExitCode;
 
 #[cfg(feature = "conform")]
 use cenote::command::conform;
+#[cfg(unix)]
+use cenote::command::top;
 use cenote::command::{check, completions, endpoint, man, record, replay, run, usage};
 #[cfg(feature = "simulation")]
 use cenote::command::{explore, simulate, study};
@@ -25,6 +27,8 @@ First steps:
   cenote record example.bson                  write an example trace
   cenote replay example.bson --html page.html draw it as a page for any browser
   cenote replay example.bson --explain        explain why check-outs failed
+  cenote run --inspect pool.sock --seconds 600  run a pool that can be watched meanwhile
+  cenote top pool.sock                        watch the pools of a running process
 
 Exit status: 0 success; 1 a check failed; 2 bad usage or input, with one line on standard error that
 says what and where.";
@@ -33,6 +37,9 @@ says what and where.";
 enum Command {
     /// Run a pool under load and report throughput, wait times, violations and leaks
     Run(run::Arguments),
+    /// Show the pools of a running process: connections, the callers that hold them, requests that wait
+    #[cfg(unix)]
+    Top(top::Arguments),
     /// Replay a trace: verify, print, explain, draw, step through or shrink it
     Replay(Box<replay::Arguments>),
     /// Write an example trace: simulated traffic, or random inputs
@@ -66,6 +73,8 @@ fn main() -> ExitCode {
     };
     let result: Result<bool, Box<dyn Error>> = match cli.command {
         Command::Run(arguments) => run::run(&arguments).map_err(Into::into),
+        #[cfg(unix)]
+        Command::Top(arguments) => top::run(&arguments).map_err(Into::into),
         Command::Replay(arguments) => replay::run(&arguments).map_err(Into::into),
         Command::Record(arguments) => record::run(&arguments).map_err(Into::into),
         Command::Check(arguments) => check::run(&arguments).map_err(Into::into),

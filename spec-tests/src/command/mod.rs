@@ -19,4 +19,6 @@ pub mod signals;
 pub mod simulate;
 #[cfg(feature = "simulation")]
 pub mod study;
+#[cfg(unix)]
+pub mod top;
 pub mod usage;

@@ -1,6 +1,10 @@
 //! The tokio shell with connections that cost nothing.
 
 use std::hint::black_box;
+#[cfg(unix)]
+use std::io::Read as _;
+#[cfg(unix)]
+use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use cenote_core::error::ConnectionError;
@@ -57,6 +61,23 @@ impl WarmOnTokio {
     #[must_use]
     pub fn with_flight_recorder(options: PoolOptions, bytes: usize) -> Self {
         Self::built(|builder| builder.replace_options(options).flight_recorder(bytes))
+    }
+
+    /// Makes it, with an inspector that is connected as long as the second value lives.
+    ///
+    /// # Panics
+    ///
+    /// With options that contradict each other, or when no socket can be made.
+    #[cfg(unix)]
+    #[must_use]
+    pub fn watched(options: PoolOptions) -> (Self, UnixStream) {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("pool.sock");
+        let warm = Self::built(|builder| builder.replace_options(options).inspect(&path));
+        let mut inspector = UnixStream::connect(&path).expect("a socket");
+        // It is watched when it says something.
+        inspector.read_exact(&mut [0]).expect("a greeting");
+        (warm, inspector)
     }
 
     fn built(build: impl FnOnce(Builder<Numbers>) -> Builder<Numbers>) -> Self {

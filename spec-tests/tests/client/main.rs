@@ -5,6 +5,8 @@ mod closing;
 mod contract;
 mod credentials;
 mod crowd;
+#[cfg(unix)]
+mod inspection;
 mod load_balanced;
 mod load_balanced_trouble;
 mod metadata;

@@ -58,6 +58,10 @@ pub struct Arguments {
     /// Write a page that shows the run: one file, for any browser, without a network
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
+    /// Let `cenote top PATH` look at the pool meanwhile, through a socket that is created there
+    #[cfg(unix)]
+    #[arg(long, value_name = "PATH")]
+    inspect: Option<PathBuf>,
     /// Print the summary as one JSON object
     #[arg(long)]
     pub(super) json: bool,
@@ -89,6 +93,8 @@ pub(super) struct Plan {
     pub(super) events: Option<PathBuf>,
     pub(super) trace: Option<PathBuf>,
     pub(super) html: Option<PathBuf>,
+    #[cfg(unix)]
+    pub(super) inspect: Option<PathBuf>,
 }
 
 /// Where the server is.
@@ -140,6 +146,8 @@ impl Arguments {
             events: self.events.clone(),
             trace: self.trace.clone(),
             html: self.html.clone(),
+            #[cfg(unix)]
+            inspect: self.inspect.clone(),
         })
     }
 }

@@ -17,7 +17,7 @@ mod server;
 mod show;
 mod summary;
 mod tally;
-mod text;
+pub(super) mod text;
 mod timeline;
 mod troubles;
 mod work;

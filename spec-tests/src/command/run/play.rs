@@ -35,6 +35,9 @@ const MOMENT: Duration = Duration::from_secs(1);
 /// How long an idle thread of the runtime's blocking pool lives: it must be gone when threads are
 /// counted.
 pub(super) const KEEP_ALIVE: Duration = Duration::from_secs(1);
+/// Bytes of the flight recorder of a pool that can be inspected.
+#[cfg(unix)]
+const FLIGHT_RECORDER: usize = 1 << 20;
 /// The interval of progress reports.
 const TICK: Duration = Duration::from_millis(100);
 
@@ -85,7 +88,7 @@ pub(super) async fn play<C: Client>(plan: &Plan) -> Result<Summary, Trouble> {
     };
     let (checker, ear) = EventChecker::new(plan.events.as_deref()).map_err(told)?;
     let pause = Arc::new(Pause::default());
-    let client: C = client(&server, ear, &seen, &pause, record.as_ref())?;
+    let client: C = client(plan, &server, ear, &seen, &pause, record.as_ref())?;
     let tally = Tally::new(plan.operations, plan.chaos, Arc::clone(&timeline), pause);
     let tally = Arc::new(tally);
     let goal = Goal { time: plan.time, operations: plan.operations };
@@ -192,6 +195,7 @@ impl<L: Fn() -> Snapshot> Scene<'_, L> {
 
 /// It watches the server, and makes the pool ready and clears it.
 fn client<C: Client>(
+    plan: &Plan,
     server: &Server,
     ear: EventSender,
     seen: &Arc<Seen>,
@@ -216,6 +220,10 @@ fn client<C: Client>(
         builder = builder.prepare_pools(move |pool| {
             if *pool.address() == address { pool.record(trace.as_path()) } else { pool }
         });
+    }
+    #[cfg(unix)]
+    if let Some(path) = &plan.inspect {
+        builder = builder.inspect(path).flight_recorder(FLIGHT_RECORDER);
     }
     Ok(builder.build()?)
 }

@@ -5,12 +5,12 @@ use std::time::Duration;
 pub(super) use indicatif::HumanCount as Count;
 
 /// Three digits and a unit: `412 µs`, `4.12 ms`, `41.2 s`.
-pub(super) fn time(time: Duration) -> String {
+pub(in crate::command) fn time(time: Duration) -> String {
     milliseconds(time.as_secs_f64() * 1e3)
 }
 
 /// [`time`] of a number of milliseconds.
-pub(super) fn milliseconds(milliseconds: f64) -> String {
+pub(in crate::command) fn milliseconds(milliseconds: f64) -> String {
     let (number, unit) = match milliseconds {
         it if it < 0.9995 => (it * 1e3, "µs"),
         it if it < 999.5 => (it, "ms"),

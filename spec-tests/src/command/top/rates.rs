@@ -1,0 +1,75 @@
+//! Changes from one look to the next.
+
+use std::collections::BTreeMap;
+use std::time::{Instant, SystemTime};
+
+use bson::DateTime;
+
+use super::live::Pool;
+
+/// All pools at one moment.
+pub(super) struct Moment {
+    instant: Instant,
+    pub(super) at: WallClock,
+    pub(super) pools: Vec<Pool>,
+}
+
+/// Per second, from one moment to the next.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Rate {
+    pub(super) check_outs: f64,
+    pub(super) failures: f64,
+}
+
+/// The rates of all pools, by their numbers.
+#[derive(Debug, Default)]
+pub(super) struct Rates(BTreeMap<usize, Rate>);
+
+/// `2026-01-01T03:07:12.286Z`.
+#[derive(Clone, Copy)]
+pub(super) struct WallClock(DateTime);
+
+impl Moment {
+    pub(super) fn new(pools: Vec<Pool>) -> Self {
+        let at = WallClock(DateTime::from_system_time(SystemTime::now()));
+        Self { instant: Instant::now(), at, pools }
+    }
+}
+
+impl Rates {
+    pub(super) fn between(before: &Moment, now: &Moment) -> Self {
+        let seconds = now.instant.saturating_duration_since(before.instant).as_secs_f64();
+        let old = |number| before.pools.iter().find(|pool| pool.pool == number);
+        let rate = |pool: &Pool| {
+            let old = old(pool.pool)?;
+            let per_second = |before: u64, now: u64| now.saturating_sub(before) as f64 / seconds;
+            let rate = Rate {
+                check_outs: per_second(old.check_outs, pool.check_outs),
+                failures: per_second(old.failed(), pool.failed()),
+            };
+            (seconds > 0.0).then_some((pool.pool, rate))
+        };
+        Self(now.pools.iter().filter_map(rate).collect())
+    }
+
+    pub(super) fn of(&self, pool: usize) -> Rate {
+        self.0.get(&pool).copied().unwrap_or_default()
+    }
+}
+
+impl Pool {
+    /// All check-outs that failed.
+    pub(super) fn failed(&self) -> u64 {
+        let failures = self.failures;
+        failures.timeout + failures.connection_error + failures.cleared + failures.closed
+    }
+}
+
+impl std::fmt::Display for WallClock {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.0.try_to_rfc3339_string() {
+            Ok(text) => f.write_str(&text),
+            Err(_) => f.write_str("-"),
+        }
+    }
+}

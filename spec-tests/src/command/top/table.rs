@@ -1,0 +1,180 @@
+//! The table of pools: its columns, and their order.
+
+use std::cmp::Ordering;
+
+use clap::ValueEnum;
+
+use super::live::Pool;
+use super::rates::{Rate, Rates};
+use crate::command::run::text::milliseconds;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum Column {
+    Pool,
+    Address,
+    Status,
+    InUse,
+    Idle,
+    Pending,
+    Max,
+    Waiting,
+    LongestWait,
+    CheckOuts,
+    Failing,
+    Failures,
+    Clears,
+}
+
+/// What a column is sorted by.
+enum Key<'a> {
+    Text(&'a str),
+    /// The largest comes first.
+    Number(f64),
+}
+
+impl Column {
+    pub(super) const fn title(self) -> &'static str {
+        match self {
+            Self::Pool => "#",
+            Self::Address => "pool",
+            Self::Status => "status",
+            Self::InUse => "in use",
+            Self::Idle => "idle",
+            Self::Pending => "pending",
+            Self::Max => "max",
+            Self::Waiting => "waiting",
+            Self::LongestWait => "longest wait",
+            Self::CheckOuts => "outs/s",
+            Self::Failing => "fails/s",
+            Self::Failures => "failures",
+            Self::Clears => "clears",
+        }
+    }
+
+    pub(super) fn cell(self, pool: &Pool, rate: Rate) -> String {
+        match self {
+            Self::Pool => pool.pool.to_string(),
+            Self::Address => pool.address.clone(),
+            Self::Status if pool.recorded => format!("{} REC", pool.status),
+            Self::Status => pool.status.clone(),
+            Self::InUse => pool.in_use.to_string(),
+            Self::Idle => pool.idle.to_string(),
+            Self::Pending => pool.pending.to_string(),
+            Self::Max => pool.max_pool_size.map_or_else(|| "-".to_owned(), |max| max.to_string()),
+            Self::Waiting => pool.waiting.to_string(),
+            Self::LongestWait => pool.longest_wait.map_or_else(|| "-".to_owned(), milliseconds),
+            Self::CheckOuts => per_second(rate.check_outs),
+            Self::Failing => per_second(rate.failures),
+            Self::Failures => pool.failed().to_string(),
+            Self::Clears => pool.clears.to_string(),
+        }
+    }
+
+    pub(super) const fn is_text(self) -> bool {
+        matches!(self, Self::Address | Self::Status)
+    }
+
+    fn key(self, pool: &Pool, rate: Rate) -> Key<'_> {
+        let number = match self {
+            Self::Address => return Key::Text(&pool.address),
+            Self::Status => return Key::Text(&pool.status),
+            // The first pool first.
+            Self::Pool => return Key::Number(-(pool.pool as f64)),
+            Self::InUse => pool.in_use as f64,
+            Self::Idle => pool.idle as f64,
+            Self::Pending => pool.pending as f64,
+            Self::Max => pool.max_pool_size.map_or(f64::INFINITY, |max| max as f64),
+            Self::Waiting => pool.waiting as f64,
+            Self::LongestWait => pool.longest_wait.unwrap_or(-1.0),
+            Self::CheckOuts => rate.check_outs,
+            Self::Failing => rate.failures,
+            Self::Failures => pool.failed() as f64,
+            Self::Clears => pool.clears as f64,
+        };
+        Key::Number(number)
+    }
+
+    /// The column beside it.
+    pub(super) fn neighbour(self, step: isize) -> Self {
+        let all = Self::value_variants();
+        let place = all.iter().position(|it| *it == self).unwrap_or_default();
+        all[place.saturating_add_signed(step).min(all.len() - 1)]
+    }
+}
+
+/// The pools in the order of a column; those that are equal in the order of their numbers.
+pub(super) fn sorted(
+    pools: &[Pool],
+    rates: &Rates,
+    column: Column,
+    is_reversed: bool,
+) -> Vec<Pool> {
+    let mut pools = pools.to_vec();
+    pools.sort_by(|one, other| {
+        let keys = (column.key(one, rates.of(one.pool)), column.key(other, rates.of(other.pool)));
+        let order = match keys {
+            (Key::Text(one), Key::Text(other)) => one.cmp(other),
+            (Key::Number(one), Key::Number(other)) => other.total_cmp(&one),
+            (Key::Text(_), Key::Number(_)) | (Key::Number(_), Key::Text(_)) => Ordering::Equal,
+        };
+        let order = if is_reversed { order.reverse() } else { order };
+        order.then(one.pool.cmp(&other.pool))
+    });
+    pools
+}
+
+fn per_second(rate: f64) -> String {
+    if rate == 0.0 || rate >= 9.95 { format!("{rate:.0}") } else { format!("{rate:.1}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn pool(number: usize, address: &str, waiting: u64, longest: Option<f64>) -> Pool {
+        let pool = json!({
+            "pool": number, "address": address, "status": "ready", "generation": 0, "total": 3,
+            "inUse": 2, "idle": 1, "pending": 0, "waiting": waiting, "longestWaitMS": longest,
+            "maxPoolSize": 3, "maxConnecting": 2, "checkOuts": 7, "created": 3, "clears": 0,
+            "failures": { "timeout": 1, "connectionError": 2, "cleared": 3, "closed": 4 },
+            "flightRecorder": false, "recorded": false, "aFieldOfTomorrow": true,
+        });
+        serde_json::from_value(pool).expect("a pool")
+    }
+
+    #[test]
+    fn the_largest_number_comes_first_and_equal_pools_keep_their_order() {
+        let pools = [pool(1, "b", 0, None), pool(2, "a", 9, Some(3.0)), pool(3, "c", 0, Some(4.0))];
+        let order = |column, is_reversed| {
+            let sorted = sorted(&pools, &Rates::default(), column, is_reversed);
+            sorted.iter().map(|pool| pool.pool).collect::<Vec<_>>()
+        };
+        assert_eq!(order(Column::Waiting, false), [2, 1, 3]);
+        assert_eq!(order(Column::Waiting, true), [1, 3, 2]);
+        assert_eq!(order(Column::LongestWait, false), [3, 2, 1]);
+        assert_eq!(order(Column::Address, false), [2, 1, 3]);
+        assert_eq!(order(Column::Pool, false), [1, 2, 3]);
+        assert_eq!(order(Column::Clears, false), [1, 2, 3]);
+    }
+
+    #[test]
+    fn cells_are_short() {
+        let pool = pool(1, "a", 9, Some(1234.5));
+        let rate = Rate { check_outs: 12_345.6, failures: 0.25 };
+        let cells = Column::value_variants().iter().map(|column| column.cell(&pool, rate));
+        let cells: Vec<_> = cells.collect();
+        assert_eq!(
+            cells,
+            ["1", "a", "ready", "2", "1", "0", "3", "9", "1.23 s", "12346", "0.2", "10", "0"]
+        );
+    }
+
+    #[test]
+    fn the_first_and_the_last_column_have_no_further_neighbour() {
+        assert_eq!(Column::Pool.neighbour(-1), Column::Pool);
+        assert_eq!(Column::Pool.neighbour(1), Column::Address);
+        assert_eq!(Column::Clears.neighbour(1), Column::Clears);
+    }
+}

@@ -1,0 +1,275 @@
+//! What is shown, as lines of text: the same on a screen and in a pipe.
+
+use std::collections::BTreeMap;
+
+use clap::ValueEnum as _;
+
+use super::live::{Clear, Connection, Detail, Pool, Request};
+use super::rates::Rates;
+use super::table::{Column, sorted};
+use crate::command::output::printable;
+use crate::command::run::text::milliseconds;
+
+/// A line, and how it looks on a screen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Line {
+    pub(super) kind: Kind,
+    pub(super) text: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// The heading of a list.
+    Title,
+    /// Something that an operator looks for.
+    Trouble,
+    Plain,
+}
+
+/// How many places are named that hold connections.
+const PLACES_MAX: usize = 5;
+
+/// The table of pools.
+pub(super) fn of_table(pools: &[Pool], rates: &Rates, column: Column) -> String {
+    let columns = Column::value_variants();
+    let mut rows = vec![columns.iter().map(|column| column.title().to_owned()).collect::<Vec<_>>()];
+    for pool in sorted(pools, rates, column, false) {
+        let rate = rates.of(pool.pool);
+        rows.push(columns.iter().map(|column| column.cell(&pool, rate)).collect());
+    }
+    let lines = aligned(&rows, |column| columns[column].is_text());
+    lines.iter().map(|line| format!("{line}\n")).collect()
+}
+
+/// One pool.
+pub(super) fn of_pool(detail: &Detail, rates: &Rates) -> String {
+    lines(detail, rates).iter().map(|line| format!("{}\n", printable(&line.text))).collect()
+}
+
+/// One pool: what stands in the way, then its requests and connections.
+pub(super) fn lines(detail: &Detail, rates: &Rates) -> Vec<Line> {
+    let mut lines = story(detail, rates);
+    let mut list = |title: String, rows: Vec<Vec<String>>| {
+        lines.push(Line::new(Kind::Plain, String::new()));
+        lines.push(Line::new(Kind::Title, title));
+        let rows = aligned(&rows, |column| column > 3);
+        lines.extend(rows.into_iter().map(|row| Line::new(Kind::Plain, row)));
+    };
+    if !detail.requests.is_empty() {
+        let shown = detail.requests.len() as u64;
+        let title = ["request", "waits", "deadline in", "for", "waits for"].map(str::to_owned);
+        let rows = detail.requests.iter().map(|it| request(&detail.pool, it));
+        let rows = std::iter::once(title.to_vec()).chain(rows).collect();
+        list(of(shown, detail.pool.waiting, "requests, the oldest first"), rows);
+    }
+    if !detail.connections.is_empty() {
+        let shown = detail.connections.len() as u64;
+        let title = ["connection", "for", "age", "request", "state", "checked out at"];
+        let mut connections: Vec<_> = detail.connections.iter().collect();
+        // What is in use first, and the longest of it.
+        connections.sort_by_key(|it| !it.is_in_use());
+        let rows = connections.into_iter().map(connection);
+        let title = title.map(str::to_owned).to_vec();
+        let rows = std::iter::once(title).chain(rows).collect();
+        list(of(shown, detail.pool.total, "connections, those in use first"), rows);
+    }
+    lines
+}
+
+impl Line {
+    fn new(kind: Kind, text: String) -> Self {
+        Self { kind, text }
+    }
+}
+
+impl Connection {
+    fn is_in_use(&self) -> bool {
+        matches!(self.state.as_str(), "inUse" | "interrupted")
+    }
+}
+
+/// The answers to what an operator asks first.
+fn story(detail: &Detail, rates: &Rates) -> Vec<Line> {
+    let (pool, rate) = (&detail.pool, rates.of(detail.pool.pool));
+    let max = pool.max_pool_size.map_or_else(String::new, |max| format!(" of {max}"));
+    let Pool { address, status, generation, total, in_use, idle, pending, created, .. } = pool;
+    let title = format!(
+        "{address}: {status}, generation {generation}; {total}{max} connections: {in_use} in use, {idle} idle, \
+         {pending} pending; {created} opened so far; {:.0} check-outs/s",
+        rate.check_outs
+    );
+    let mut lines = vec![Line::new(Kind::Title, title)];
+    lines.extend(longest_wait(detail));
+    lines.extend(holders(detail));
+    lines.extend(detail.last_clear.as_ref().map(|clear| cleared(pool, clear)));
+    lines.extend(failed(detail, rate.failures));
+    let recorder = match (pool.recorded, pool.flight_recorder) {
+        (true, _) => "It is being recorded.",
+        (false, true) => "It has a flight recorder.",
+        (false, false) => "It has no flight recorder: ClientBuilder::flight_recorder gives it one.",
+    };
+    lines.push(Line::new(Kind::Plain, recorder.to_owned()));
+    lines
+}
+
+/// Which request has waited longest, and what stands in its way.
+fn longest_wait(detail: &Detail) -> Option<Line> {
+    let pool = &detail.pool;
+    let oldest = detail.requests.iter().max_by(|one, other| one.waited.total_cmp(&other.waited))?;
+    let text = format!(
+        "{} without a connection. Longest: request {} for {}: {}.",
+        count(pool.waiting, "request"),
+        oldest.request,
+        time(oldest.waited, oldest.exact),
+        obstacle(pool, oldest)
+    );
+    Some(Line::new(Kind::Trouble, text))
+}
+
+fn obstacle(pool: &Pool, request: &Request) -> String {
+    let number = request.connection.unwrap_or_default();
+    match request.waits_for.as_str() {
+        "connection" => {
+            let max = pool.max_pool_size.unwrap_or_default();
+            format!("maxPoolSize ({max}) is reached, a connection has to be checked in")
+        }
+        "permit" => {
+            let max = pool.max_connecting;
+            format!("maxConnecting ({max}) is reached, connections are being opened")
+        }
+        "establishment" => format!("connection {number} is being opened for it"),
+        "pendingResponse" => format!("a late reply is being read on connection {number}"),
+        other => other.to_owned(),
+    }
+}
+
+/// Which places in the application hold connections: a leak is a place that holds ever more.
+fn holders(detail: &Detail) -> Vec<Line> {
+    let mut places: BTreeMap<Option<&str>, Vec<&Connection>> = BTreeMap::new();
+    for connection in detail.connections.iter().filter(|it| it.is_in_use()) {
+        places.entry(connection.place.as_deref()).or_default().push(connection);
+    }
+    let longest = |held: &[&Connection]| held.iter().map(|it| it.since).fold(0.0, f64::max);
+    let mut places: Vec<_> = places.into_iter().collect();
+    places.sort_by(|(_, one), (_, other)| longest(other).total_cmp(&longest(one)));
+    let more = places.len().saturating_sub(PLACES_MAX);
+    let mut lines: Vec<_> = places
+        .iter()
+        .take(PLACES_MAX)
+        .map(|(place, held)| {
+            let longest = held.iter().max_by(|one, other| one.since.total_cmp(&other.since));
+            let longest = longest.map_or_else(String::new, |it| {
+                format!("connection {} for {}", it.connection, time(it.since, it.exact))
+            });
+            let place = place.map_or_else(
+                || "of unknown callers: checked out before this command began, or not taken over yet".to_owned(),
+                |place| format!("checked out at {place}"),
+            );
+            let text =
+                format!("{} {place}. Longest: {longest}.", count(held.len() as u64, "connection"));
+            Line::new(Kind::Plain, text)
+        })
+        .collect();
+    if more > 0 {
+        lines.push(Line::new(Kind::Plain, format!("{} more.", count(more as u64, "place"))));
+    }
+    lines
+}
+
+/// What the last clear did.
+fn cleared(pool: &Pool, clear: &Clear) -> Line {
+    let end = if clear.interrupt { "interrupted" } else { "to be closed when checked in" };
+    let text = format!(
+        "Cleared {} ago ({} in all): {} failed, {} in use {end}, {} idle closed, {} being opened. \
+         Cause: {}",
+        milliseconds(clear.ago),
+        count(pool.clears, "clear"),
+        count(clear.requests, "waiting request"),
+        clear.in_use,
+        clear.idle,
+        clear.pending,
+        clear.cause
+    );
+    Line::new(Kind::Trouble, text)
+}
+
+fn failed(detail: &Detail, per_second: f64) -> Option<Line> {
+    let failures = detail.pool.failures;
+    if detail.pool.failed() == 0 {
+        return None;
+    }
+    let last = detail.last_failure.as_ref().map_or_else(String::new, |failure| {
+        format!(" The last, {} ago: {}", milliseconds(failure.ago), failure.text)
+    });
+    let text = format!(
+        "{} failed, {per_second:.1}/s: {}, {} by a connection that was not opened, {} by a clear or a \
+         paused pool, {} by the end of the pool.{last}",
+        count(detail.pool.failed(), "check-out"),
+        count(failures.timeout, "timeout"),
+        failures.connection_error,
+        failures.cleared,
+        failures.closed
+    );
+    Some(Line::new(Kind::Trouble, text))
+}
+
+fn request(pool: &Pool, it: &Request) -> Vec<String> {
+    vec![
+        it.request.to_string(),
+        time(it.waited, it.exact),
+        it.deadline.map_or_else(|| "-".to_owned(), milliseconds),
+        it.purpose.clone(),
+        obstacle(pool, it),
+    ]
+}
+
+fn connection(it: &Connection) -> Vec<String> {
+    let purpose = it.purpose.as_deref().filter(|purpose| *purpose != "other");
+    let purpose = purpose.map_or_else(String::new, |purpose| format!(", {purpose}"));
+    let stale = if it.stale { ", stale" } else { "" };
+    let state = match it.state.as_str() {
+        "inUse" => "in use",
+        "pendingResponse" => "pending response",
+        other => other,
+    };
+    vec![
+        it.connection.to_string(),
+        time(it.since, it.exact || !it.is_in_use()),
+        milliseconds(it.age),
+        it.request.map_or_else(|| "-".to_owned(), |request| request.to_string()),
+        format!("{state}{purpose}{stale}"),
+        it.place.clone().unwrap_or_default(),
+    ]
+}
+
+/// A time that may be shorter than it seems, if it is not exact.
+fn time(time: f64, is_exact: bool) -> String {
+    let at_most = if is_exact { "" } else { "at most " };
+    format!("{at_most}{}", milliseconds(time))
+}
+
+fn count(number: u64, what: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{number} {what}{plural}")
+}
+
+fn of(shown: u64, all: u64, what: &str) -> String {
+    if shown < all { format!("{shown} of {all} {what}") } else { format!("{all} {what}") }
+}
+
+/// Rows as lines, in columns: texts begin and numbers end below each other.
+fn aligned(rows: &[Vec<String>], is_text: impl Fn(usize) -> bool) -> Vec<String> {
+    let width = |column: usize| {
+        let cells = rows.iter().filter_map(|row| row.get(column));
+        cells.map(|cell| cell.chars().count()).max().unwrap_or_default()
+    };
+    let widths: Vec<_> = (0..rows.first().map_or(0, Vec::len)).map(width).collect();
+    let line = |row: &Vec<String>| {
+        let cells = row.iter().zip(&widths).enumerate().map(|(column, (cell, width))| {
+            if is_text(column) { format!("{cell:<width$}") } else { format!("{cell:>width$}") }
+        });
+        let line = cells.collect::<Vec<_>>().join("  ");
+        printable(line.trim_end()).to_string()
+    };
+    rows.iter().map(line).collect()
+}
