@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 #[cfg(feature = "conform")]
 use cenote::command::conform;
-#[cfg(unix)]
+#[cfg(all(unix, feature = "top"))]
 use cenote::command::top;
 use cenote::command::{check, completions, endpoint, man, record, replay, run, usage};
 #[cfg(feature = "simulation")]
@@ -38,7 +38,7 @@ enum Command {
     /// Run a pool under load and report throughput, wait times, violations and leaks
     Run(run::Arguments),
     /// Show the pools of a running process: connections, the callers that hold them, requests that wait
-    #[cfg(unix)]
+    #[cfg(all(unix, feature = "top"))]
     Top(top::Arguments),
     /// Replay a trace: verify, print, explain, draw, step through or shrink it
     Replay(Box<replay::Arguments>),
@@ -73,7 +73,7 @@ fn main() -> ExitCode {
     };
     let result: Result<bool, Box<dyn Error>> = match cli.command {
         Command::Run(arguments) => run::run(&arguments).map_err(Into::into),
-        #[cfg(unix)]
+        #[cfg(all(unix, feature = "top"))]
         Command::Top(arguments) => top::run(&arguments).map_err(Into::into),
         Command::Replay(arguments) => replay::run(&arguments).map_err(Into::into),
         Command::Record(arguments) => record::run(&arguments).map_err(Into::into),

@@ -19,6 +19,6 @@ pub mod signals;
 pub mod simulate;
 #[cfg(feature = "simulation")]
 pub mod study;
-#[cfg(unix)]
+#[cfg(all(unix, feature = "top"))]
 pub mod top;
 pub mod usage;
