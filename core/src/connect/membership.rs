@@ -10,7 +10,8 @@ use crate::error::OneLine;
 /// What a member of a replica set says of the set: the part of its reply to hello that discovery and server
 /// selection need.
 ///
-/// Addresses are in lower case, so that two spellings of a host are one.
+/// Addresses are in lower case, so that two spellings of a host are one. A text that is no address is left out: one
+/// misspelt member must not cost the server that names it.
 #[derive(Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Membership {
@@ -81,24 +82,20 @@ pub(super) fn last_write_ms(reply: &RawDocument) -> Field<Option<i64>> {
 }
 
 fn address(reply: &Fields<'_>, name: &'static str) -> Field<Option<ServerAddress>> {
-    field::text(reply, name)?.map(|text| parse(text, name)).transpose()
+    Ok(field::text(reply, name)?.and_then(|text| text.parse().ok()))
 }
 
 fn addresses(reply: &Fields<'_>, name: &'static str) -> Field<Vec<ServerAddress>> {
     let Some(array) = field::array(reply, name)? else { return Ok(Vec::new()) };
-    texts(array, name)?.into_iter().map(|text| parse(text, name)).collect()
+    Ok(texts(array, name)?.into_iter().filter_map(|text| text.parse().ok()).collect())
 }
 
 fn texts<'a>(array: &'a RawArray, name: &'static str) -> Field<Vec<&'a str>> {
     let text = |value: bson::error::Result<bson::RawBsonRef<'a>>| {
         let value = value.map_err(|_| FieldError::Damaged)?;
-        value.as_str().ok_or(FieldError::Type { name, expected: LIST })
+        value.as_str().ok_or(FieldError::Type { name, expected: "made of texts" })
     };
     array.into_iter().map(text).collect()
-}
-
-fn parse(text: &str, name: &'static str) -> Field<ServerAddress> {
-    text.parse().map_err(|_| FieldError::Type { name, expected: LIST })
 }
 
 fn tags(reply: &Fields<'_>) -> Field<BTreeMap<String, String>> {
@@ -111,5 +108,3 @@ fn tags(reply: &Fields<'_>) -> Field<BTreeMap<String, String>> {
     };
     tags.into_iter().map(tag).collect()
 }
-
-const LIST: &str = "made of addresses such as `db.example.com:27017`";
