@@ -6,8 +6,10 @@ use std::process::{Command, Stdio};
 
 use super::{Folder, bad, cenote, good, text};
 
-const COMMANDS: [&str; 11] = [
+const COMMANDS: &[&str] = &[
     "run",
+    #[cfg(unix)]
+    "top",
     "replay",
     "record",
     "check",
@@ -22,7 +24,7 @@ const COMMANDS: [&str; 11] = [
 
 #[test]
 fn every_command_refuses_what_it_does_not_know_in_one_line() {
-    for command in COMMANDS {
+    for &command in COMMANDS {
         let (status, error) = bad(&[command, "--nonsense"]);
         assert_eq!(status, 2, "{error}");
         let expected = "cenote: unexpected argument '--nonsense' found";
@@ -76,7 +78,7 @@ fn every_command_refuses_what_it_does_not_know_in_one_line() {
 #[test]
 fn every_command_tells_what_it_is_for_in_lines_that_fit() {
     let all = good(&["--help"]);
-    for command in COMMANDS {
+    for &command in COMMANDS {
         let help = good(&[command, "--help"]);
         assert!(help.contains(&format!("Usage: cenote {command}")), "{help}");
         assert!(all.contains(&format!("  {command} ")), "{all}");
@@ -101,7 +103,7 @@ fn the_names_of_steps_are_in_the_help() {
 fn shells_complete_commands_and_options() {
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let script = good(&["completions", shell]);
-        for word in COMMANDS.into_iter().chain(["lenient", "perfetto"]) {
+        for word in COMMANDS.iter().chain(&["lenient", "perfetto"]) {
             assert!(script.contains(word), "{shell}: {word}");
         }
     }
@@ -127,7 +129,7 @@ fn every_command_has_a_manual_page() {
     let pages = folder.path("man1");
     assert_eq!(good(&["man", text(&pages)]), "");
     let page = |name: &str| std::fs::read_to_string(pages.join(name)).expect("a page");
-    for command in COMMANDS {
+    for &command in COMMANDS {
         let (name, page) = (format!("cenote-{command}"), page(&format!("cenote-{command}.1")));
         assert!(page.contains(&format!(".TH {name} 1")), "{page}");
         assert!(page.contains("SYNOPSIS"), "{page}");

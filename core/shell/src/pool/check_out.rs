@@ -117,6 +117,7 @@ pub struct CheckOut<'a, R: Runtime, K: Connector<R>> {
 
 /// How long a check-out may take.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub enum Until {
     /// `timeoutMS` of its pool, from the [request](PoolDriver::request) on.
     Timeout,
