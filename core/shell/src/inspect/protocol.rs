@@ -74,8 +74,8 @@ impl<'a> Request<'a> {
         let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
         let (number, folder) = rest.split_once(' ').unwrap_or((rest, ""));
         let pool = || {
-            let number: Option<usize> = number.parse().ok().filter(|number| *number > 0);
-            number.ok_or_else(|| format!("{number:?} is not the number of a pool: 1, 2, …"))
+            let pool: Option<usize> = number.parse().ok().filter(|pool| *pool > 0);
+            pool.ok_or_else(|| format!("{number:?} is not the number of a pool: 1, 2, …"))
         };
         let folder = || {
             let folder = Path::new(folder);
