@@ -112,11 +112,18 @@ impl<S: PoolTypes> PoolState<S> {
             None => self.generation,
         };
         ensure(generation <= current, "is of a generation that has not begun")?;
+        // Only a fork begins a generation of a load-balanced pool, and it leaves nothing pending.
+        let has_none = self.settings.load_balanced && !is_handshaken;
+        ensure(!has_none || generation == current, "is stale before it has a service")?;
+        // A retired one is left alone if it is stale.
+        let is_stale = self.outdated(connection);
         ensure(
-            !is_pending || expiry_met || expires.is_none(),
+            !is_pending || expires.is_none() || (expiry_met && is_stale),
             "has an end of life before it is established",
         )?;
         ensure(!expiry_met || expires.is_some(), "has met the end of a life that has none")?;
+        let is_over = expires.is_none_or(|expires| expires <= self.now);
+        ensure(!expiry_met || is_over, "has met the end of its life before its time")?;
         ensure(!expiry_met || !is_available, "has met the end of its life and is available")?;
         let since = connection.since();
         ensure(
