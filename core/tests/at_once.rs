@@ -75,16 +75,17 @@ fn step() -> impl Strategy<Value = Step> {
 
 fn options() -> impl Strategy<Value = PoolOptions> {
     let limit = || prop::option::of((1_u64..40).prop_map(Duration::from_nanos));
-    let sizes = (1_u32..5, 0_u32..2);
+    let sizes = (1_u32..5, 0_u32..2, prop::option::of(0_u32..4));
     let limits = (limit(), limit(), limit(), limit());
     let kinds = (any::<bool>(), any::<bool>(), any::<bool>());
-    (sizes, limits, kinds).prop_map(|((max, min), (idle, wait, life, held), kinds)| {
+    (sizes, limits, kinds).prop_map(|((max, min, queue), (idle, wait, life, held), kinds)| {
         let (is_oldest, waits_for_replies, is_balanced) = kinds;
         let mut options = PoolOptions::default().with_max_pool_size(max).with_min_pool_size(min);
         options.max_idle_time = idle;
         options.wait_queue_timeout = wait;
         options.max_lifetime = life;
         options.leak_detection_threshold = held;
+        options.max_wait_queue_size = queue;
         options.reuse_order = is_oldest.then_some(ReuseOrder::LeastRecentlyUsed);
         options.experimental_pending_response = Some(waits_for_replies);
         options.load_balanced = Some(is_balanced);

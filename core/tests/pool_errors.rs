@@ -111,6 +111,12 @@ fn each_has_the_name_and_the_message_of_the_specification() {
             "The check-out was given up by its caller",
             " [db1.example.com:27017]",
         ),
+        (
+            error(CheckOutError::WaitQueueFull { max: 500 }),
+            "WaitQueueFullError",
+            "Too many requests wait for a connection from connection pool: max_wait_queue_size is 500",
+            " [db1.example.com:27017]",
+        ),
     ];
     for (error, name, message, server) in table {
         assert_eq!(error.name(), name);
@@ -237,6 +243,7 @@ fn what_may_be_tried_again_and_what_is_a_timeout() {
         (not_connected(refused(91)), true, false),
         (timed_out(false), false, true),
         (error(CheckOutError::Cancelled), false, false),
+        (error(CheckOutError::WaitQueueFull { max: 1 }), true, false),
     ];
     for (error, retryable, timeout) in table {
         assert_eq!(error.is_retryable(), retryable, "{error}");
@@ -263,6 +270,11 @@ fn labels_are_of_the_operation_that_failed() {
         labels(&refused, RetryWrites::Disabled),
         ["SystemOverloadedError", "RetryableError"]
     );
+
+    let full = error(CheckOutError::WaitQueueFull { max: 1 });
+    for retry_writes in [RetryWrites::Enabled, RetryWrites::Disabled] {
+        assert_eq!(labels(&full, retry_writes), ["SystemOverloadedError", "RetryableError"]);
+    }
 
     for error in
         [timed_out(false), error(CheckOutError::PoolClosed), error(CheckOutError::Cancelled)]

@@ -111,6 +111,7 @@ impl Run {
             max_lifetime: bytes.option(),
             jitter_seed: bytes.option(),
             leak_detection_threshold: bytes.option(),
+            max_wait_queue_size: bytes.option(),
             experimental_pending_response: bytes.option(),
             max_log_text: bytes.option(),
             ..Options::default()

@@ -82,6 +82,7 @@ impl Connector {
                 CheckOutError::PoolClosed
                 | CheckOutError::PoolCleared { .. }
                 | CheckOutError::WaitQueueTimeout { .. }
+                | CheckOutError::WaitQueueFull { .. }
                 | CheckOutError::Cancelled => unusable(error),
             })?;
             Ok(Connection { open: Some((connection, source)) })

@@ -63,15 +63,16 @@ fn any_options(balanced: Option<bool>) -> impl Strategy<Value = PoolOptions> {
     );
     let times = (few_nanos(6), few_nanos(8), few_nanos(60), option::of(any::<u64>()), few_nanos(7));
     let unanswered = few_nanos(7);
+    let queue = option::of(0..4_u32);
     let balanced = match balanced {
         Some(balanced) => Just(Some(balanced)).boxed(),
         None => option::of(any::<bool>()).boxed(),
     };
-    (limits, times, unanswered, maintenance(), reuse_order(), balanced).prop_map(
+    (limits, times, (unanswered, queue), maintenance(), reuse_order(), balanced).prop_map(
         |(
             (max, min, connecting, late),
             (idle, wait, lifetime, seed, held),
-            unanswered,
+            (unanswered, queue),
             maintenance,
             order,
             lb,
@@ -86,6 +87,7 @@ fn any_options(balanced: Option<bool>) -> impl Strategy<Value = PoolOptions> {
             options.jitter_seed = seed;
             options.leak_detection_threshold = held;
             options.unanswered_threshold = unanswered;
+            options.max_wait_queue_size = queue;
             options.maintenance = maintenance;
             options.reuse_order = order;
             options.load_balanced = lb;

@@ -217,6 +217,8 @@ enum cenote_check_out_error
     CENOTE_CHECK_OUT_ERROR_ESTABLISH_FAILED = 4,
     // The caller cancelled the check-out.
     CENOTE_CHECK_OUT_ERROR_CANCELLED = 5,
+    // `max_wait_queue_size` requests waited already. The operation may be tried again after a backoff.
+    CENOTE_CHECK_OUT_ERROR_WAIT_QUEUE_FULL = 6,
 };
 #ifndef __cplusplus
 #if __STDC_VERSION__ >= 202311L
@@ -562,6 +564,8 @@ typedef struct {
     // The length at which texts in log records are cut, in characters; default 1000. Not an option of
     // the machine: `cenote_set_options` ignores it.
     int64_t max_log_text;
+    // How many requests may wait; 0 is without limit, which is the default.
+    int64_t max_wait_queue_size;
 } cenote_options;
 
 // An action. Fields that an action does not have are 0. Times are in nanoseconds.

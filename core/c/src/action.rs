@@ -60,6 +60,8 @@ pub enum CheckOutError {
     EstablishFailed = 4,
     /// The caller cancelled the check-out.
     Cancelled = 5,
+    /// `max_wait_queue_size` requests waited already. The operation may be tried again after a backoff.
+    WaitQueueFull = 6,
 }
 
 /// An action. Fields that an action does not have are 0. Times are in nanoseconds.
@@ -213,7 +215,10 @@ const fn cause_of(error: &CoreError<SharedCause>) -> Option<&SharedCause> {
     match error {
         CoreError::PoolCleared { cause } => cause.as_ref(),
         CoreError::EstablishFailed { cause } => Some(cause),
-        CoreError::PoolClosed | CoreError::WaitQueueTimeout { .. } | CoreError::Cancelled => None,
+        CoreError::PoolClosed
+        | CoreError::WaitQueueTimeout { .. }
+        | CoreError::WaitQueueFull { .. }
+        | CoreError::Cancelled => None,
     }
 }
 

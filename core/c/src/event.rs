@@ -154,6 +154,7 @@ impl CheckOutError {
             CheckOutError::WaitQueueTimeout { .. } => Self::WaitQueueTimeout,
             CheckOutError::EstablishFailed { .. } => Self::EstablishFailed,
             CheckOutError::Cancelled => Self::Cancelled,
+            CheckOutError::WaitQueueFull { .. } => Self::WaitQueueFull,
         }
     }
 }

@@ -56,6 +56,8 @@ pub struct Options {
     /// The length at which texts in log records are cut, in characters; default 1000. Not an option of
     /// the machine: `cenote_set_options` ignores it.
     pub max_log_text: i64,
+    /// How many requests may wait; 0 is without limit, which is the default.
+    pub max_wait_queue_size: i64,
 }
 
 sized_struct!(Options, "cenote_options");
@@ -80,6 +82,7 @@ impl Default for Options {
             unanswered_threshold: NOT_SET,
             experimental_pending_response: NOT_SET,
             max_log_text: NOT_SET,
+            max_wait_queue_size: NOT_SET,
         }
     }
 }
@@ -97,6 +100,7 @@ impl Options {
         options.leak_detection_threshold =
             time(self.leak_detection_threshold, "leak_detection_threshold")?;
         options.unanswered_threshold = time(self.unanswered_threshold, "unanswered_threshold")?;
+        options.max_wait_queue_size = optional(self.max_wait_queue_size, "max_wait_queue_size")?;
         options.load_balanced = flag(self.load_balanced, "load_balanced")?;
         options.experimental_pending_response =
             flag(self.experimental_pending_response, "experimental_pending_response")?;

@@ -149,6 +149,7 @@ pub(crate) fn explained(
         CheckOutError::WaitQueueTimeout { snapshot } => {
             CheckOutError::WaitQueueTimeout { snapshot: Arc::clone(snapshot) }
         }
+        CheckOutError::WaitQueueFull { max } => CheckOutError::WaitQueueFull { max: *max },
         CheckOutError::EstablishFailed { cause } => {
             CheckOutError::EstablishFailed { cause: own(cause) }
         }

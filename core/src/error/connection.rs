@@ -343,4 +343,5 @@ impl Error for ConnectionError {
     }
 }
 
-const OVERLOAD_LABELS: [&str; 2] = [label::SYSTEM_OVERLOADED_ERROR, label::RETRYABLE_ERROR];
+pub(super) const OVERLOAD_LABELS: [&str; 2] =
+    [label::SYSTEM_OVERLOADED_ERROR, label::RETRYABLE_ERROR];

@@ -1,6 +1,7 @@
 use core::fmt;
 use std::sync::Arc;
 
+use super::connection::OVERLOAD_LABELS;
 use super::{ConnectionError, RetryWrites, Wait, WaitLimit};
 use crate::address::ServerAddress;
 use crate::pool::{CheckOutError, Snapshot, WaiterId};
@@ -97,6 +98,7 @@ impl<C> PoolError<C> {
             CheckOutError::PoolCleared { cause: None }
             | CheckOutError::PoolClosed
             | CheckOutError::WaitQueueTimeout { .. }
+            | CheckOutError::WaitQueueFull { .. }
             | CheckOutError::Cancelled => None,
         }
     }
@@ -115,13 +117,15 @@ impl<C> PoolError<C> {
     }
 
     /// The type's name in the specification and in the official test files. For what the
-    /// specification has no name for: `ConnectionError` and `CheckOutCancelledError`.
+    /// specification has no name for: `WaitQueueFullError`, `ConnectionError` and
+    /// `CheckOutCancelledError`.
     #[must_use]
     pub fn name(&self) -> &'static str {
         match self.error() {
             CheckOutError::PoolClosed => "PoolClosedError",
             CheckOutError::PoolCleared { .. } => "PoolClearedError",
             CheckOutError::WaitQueueTimeout { .. } => "WaitQueueTimeoutError",
+            CheckOutError::WaitQueueFull { .. } => "WaitQueueFullError",
             CheckOutError::EstablishFailed { .. } => "ConnectionError",
             CheckOutError::Cancelled => "CheckOutCancelledError",
         }
@@ -156,14 +160,15 @@ impl<C: fmt::Display> PoolError<C> {
 
 impl PoolError {
     /// Whether an operation that may safely run twice is worth another attempt: after the pool was
-    /// cleared, and after a failed establishment that says so itself.
+    /// cleared, after a failed establishment that says so itself, and, after a backoff, when the wait queue
+    /// was full.
     ///
     /// A retry loop that meets a cleared pool leaves SDAM alone and keeps the first such error, to
     /// raise it if the later attempts fail, too.
     #[must_use]
     pub fn is_retryable(&self) -> bool {
         match self.error() {
-            CheckOutError::PoolCleared { .. } => true,
+            CheckOutError::PoolCleared { .. } | CheckOutError::WaitQueueFull { .. } => true,
             CheckOutError::EstablishFailed { cause } => cause.is_retryable(),
             CheckOutError::PoolClosed
             | CheckOutError::WaitQueueTimeout { .. }
@@ -182,6 +187,7 @@ impl PoolError {
             CheckOutError::EstablishFailed { cause } => cause.is_timeout(),
             CheckOutError::PoolClosed
             | CheckOutError::PoolCleared { .. }
+            | CheckOutError::WaitQueueFull { .. }
             | CheckOutError::Cancelled => false,
         }
     }
@@ -189,6 +195,8 @@ impl PoolError {
     /// The labels for the operation that wanted the connection, each once.
     ///
     /// * `RetryableWriteError` when the pool was cleared and the client [retries writes](RetryWrites::Enabled).
+    /// * `SystemOverloadedError` and `RetryableError` when the wait queue was full: the operation had no effect,
+    ///   and a retry should back off.
     /// * Those of the [cause](ConnectionError::labels) when the establishment failed.
     /// * None otherwise. The cause of a clear passes none on: its labels are about another
     ///   operation.
@@ -197,14 +205,17 @@ impl PoolError {
     /// to a transaction and is not its commit: it adds the label if
     /// [`is_retryable`](Self::is_retryable) on a cleared pool, and on network errors.
     pub fn labels(&self, retry_writes: RetryWrites) -> impl Iterator<Item = &str> {
-        let (own, cause) = match self.error() {
-            CheckOutError::PoolCleared { .. } => (retry_writes.label(), None),
-            CheckOutError::EstablishFailed { cause } => (None, Some(cause)),
+        let (mut for_writes, mut overload, mut cause) = (None, &[][..], None);
+        match self.error() {
+            CheckOutError::PoolCleared { .. } => for_writes = retry_writes.label(),
+            CheckOutError::WaitQueueFull { .. } => overload = &OVERLOAD_LABELS,
+            CheckOutError::EstablishFailed { cause: its } => cause = Some(its),
             CheckOutError::PoolClosed
             | CheckOutError::WaitQueueTimeout { .. }
-            | CheckOutError::Cancelled => (None, None),
-        };
-        own.into_iter().chain(cause.into_iter().flat_map(move |cause| cause.labels(retry_writes)))
+            | CheckOutError::Cancelled => {}
+        }
+        let of_cause = cause.into_iter().flat_map(move |cause| cause.labels(retry_writes));
+        for_writes.into_iter().chain(overload.iter().copied()).chain(of_cause)
     }
 }
 
@@ -246,7 +257,9 @@ impl<C: fmt::Display> fmt::Display for Explanation<'_, C> {
             CheckOutError::EstablishFailed { .. } => {
                 wait = wait.map(|wait| wait.limited_by(|it| matches!(it, WaitLimit::Deadline(_))));
             }
-            CheckOutError::PoolClosed | CheckOutError::Cancelled => {}
+            CheckOutError::PoolClosed
+            | CheckOutError::WaitQueueFull { .. }
+            | CheckOutError::Cancelled => {}
         }
         let request = request.map(|request| format!("request {request}"));
         let parts = [
@@ -291,6 +304,11 @@ impl<C: fmt::Display> fmt::Display for Message<'_, C> {
             CheckOutError::WaitQueueTimeout { snapshot: _ } => {
                 f.write_str("Timed out while checking out a connection from connection pool")
             }
+            CheckOutError::WaitQueueFull { max } => write!(
+                f,
+                "Too many requests wait for a connection from connection pool: \
+                 max_wait_queue_size is {max}"
+            ),
             CheckOutError::EstablishFailed { cause } => cause.fmt(f),
             CheckOutError::Cancelled => f.write_str("The check-out was given up by its caller"),
         }

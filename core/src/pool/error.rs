@@ -22,6 +22,13 @@ pub enum CheckOutError<C> {
         /// The pool at that moment, before the requests that time out together left the queue.
         snapshot: Arc<Snapshot>,
     },
+    /// The request would have had to wait, and as many requests as
+    /// [`max_wait_queue_size`](super::PoolOptions::max_wait_queue_size) permits were waiting. The pool has not
+    /// begun anything for this request, so the operation may be tried again after a backoff. Not part of CMAP.
+    WaitQueueFull {
+        /// The option.
+        max: u32,
+    },
     /// The connection that was started for this request could not be established.
     EstablishFailed {
         /// The cause that the shell gave.
@@ -32,14 +39,16 @@ pub enum CheckOutError<C> {
 }
 
 impl<C> CheckOutError<C> {
-    /// The coarse reason that `ConnectionCheckOutFailed` gives.
+    /// The coarse reason that `ConnectionCheckOutFailed` gives. CMAP has three: what is neither a closed
+    /// pool nor a timeout that ran out is `connectionError`, with which the event and the log name the error.
     pub const fn reason(&self) -> CheckOutFailedReason {
         match self {
             Self::PoolClosed => CheckOutFailedReason::PoolClosed,
             Self::WaitQueueTimeout { .. } => CheckOutFailedReason::Timeout,
-            Self::PoolCleared { .. } | Self::EstablishFailed { .. } | Self::Cancelled => {
-                CheckOutFailedReason::ConnectionError
-            }
+            Self::PoolCleared { .. }
+            | Self::WaitQueueFull { .. }
+            | Self::EstablishFailed { .. }
+            | Self::Cancelled => CheckOutFailedReason::ConnectionError,
         }
     }
 }
@@ -52,8 +61,8 @@ pub enum CheckOutFailedReason {
     PoolClosed,
     /// The time allowed for waiting ran out.
     Timeout,
-    /// The connection could not be established, the pool was paused or cleared, or the caller
-    /// cancelled.
+    /// The connection could not be established, the pool was paused or cleared, the wait queue was full, or
+    /// the caller cancelled.
     ConnectionError,
 }
 

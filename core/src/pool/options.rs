@@ -58,6 +58,11 @@ pub struct PoolOptions {
     /// that loses the answer to `StartEstablish` loses a permit of `maxConnecting`. Set it above
     /// everything that establishing may take. 0 means never, which is the default. Not part of CMAP.
     pub unanswered_threshold: Option<Duration>,
+    /// How many requests may wait in the queue: one that would have to wait behind as many fails at once with
+    /// [`WaitQueueFull`](super::CheckOutError::WaitQueueFull). Requests that own a pending or draining
+    /// connection have left the queue and do not count. 0 means without limit, which is the default.
+    /// Not part of CMAP.
+    pub max_wait_queue_size: Option<u32>,
     /// Experimental: follows the draft of DRIVERS-2884 as of November 2025 and may change with it.
     /// Whether a connection whose caller timed out while it waited for a reply is kept: the next
     /// check-out that finds no other connection first reads the reply and discards it. Default
@@ -83,6 +88,7 @@ impl Hash for PoolOptions {
             jitter_seed,
             leak_detection_threshold,
             unanswered_threshold,
+            max_wait_queue_size,
             experimental_pending_response,
         } = self;
         max_pool_size.hash(state);
@@ -101,6 +107,10 @@ impl Hash for PoolOptions {
         }
         if unanswered_threshold.is_some() {
             unanswered_threshold.hash(state);
+        }
+        // With a number of its own, so that it differs from another option of the same value.
+        if max_wait_queue_size.is_some() {
+            (1_u8, max_wait_queue_size).hash(state);
         }
     }
 }
@@ -194,6 +204,8 @@ impl PoolOptions {
         with_leak_detection_threshold, leak_detection_threshold: Duration;
         /// Sets [`unanswered_threshold`](Self::unanswered_threshold); 0 means never.
         with_unanswered_threshold, unanswered_threshold: Duration;
+        /// Sets [`max_wait_queue_size`](Self::max_wait_queue_size); 0 means without limit.
+        with_max_wait_queue_size, max_wait_queue_size: u32;
         /// Sets [`experimental_pending_response`](Self::experimental_pending_response).
         with_experimental_pending_response, experimental_pending_response: bool;
     }
@@ -215,6 +227,8 @@ pub(super) struct Settings {
     pub(super) max_total: u32,
     pub(super) min_total: u32,
     pub(super) max_pending: u32,
+    /// How many requests may wait; "no limit" is more than there can be.
+    pub(super) max_waiting: usize,
     /// Nanoseconds, here and below; `None` is "never" or "without limit".
     pub(super) max_idle: Option<u64>,
     pub(super) max_wait: Option<u64>,
@@ -263,6 +277,10 @@ impl Settings {
             max_total: if max == 0 { Self::UNLIMITED } else { max.min(Self::UNLIMITED) },
             min_total: min.min(Self::UNLIMITED),
             max_pending,
+            max_waiting: match options.max_wait_queue_size {
+                None | Some(0) => usize::MAX,
+                Some(max) => max as usize,
+            },
             max_idle: limit(options.max_idle_time),
             max_wait: limit(options.wait_queue_timeout),
             max_lifetime: limit(options.max_lifetime),

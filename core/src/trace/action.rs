@@ -76,7 +76,7 @@ impl ActionName {
 impl ActionRecord {
     /// What [`detail`](Self::detail) can be: no request waits for the connection that is
     /// established, or why a request failed.
-    pub const DETAILS: [&'static str; 7] = [
+    pub const DETAILS: [&'static str; 8] = [
         "background",
         "poolClosed",
         "poolCleared",
@@ -84,6 +84,7 @@ impl ActionRecord {
         "waitQueueTimeout",
         "establishFailed",
         "cancelled",
+        "waitQueueFull",
     ];
 
     /// The record of an action; `None` for an event.
@@ -130,6 +131,7 @@ const fn failure<C>(error: &CheckOutError<C>) -> &'static str {
         CheckOutError::WaitQueueTimeout { .. } => "waitQueueTimeout",
         CheckOutError::EstablishFailed { .. } => "establishFailed",
         CheckOutError::Cancelled => "cancelled",
+        CheckOutError::WaitQueueFull { .. } => "waitQueueFull",
     }
 }
 
@@ -211,6 +213,7 @@ mod tests {
             CheckOutError::WaitQueueTimeout { snapshot },
             CheckOutError::EstablishFailed { cause: () },
             CheckOutError::Cancelled,
+            CheckOutError::WaitQueueFull { max: 5 },
         ];
         let details: Vec<_> = errors
             .into_iter()

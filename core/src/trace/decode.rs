@@ -125,6 +125,7 @@ pub(super) fn options(fields: &Fields<'_>) -> Found<PoolOptions> {
         jitter_seed: fields.number_if("jitterSeed")?,
         leak_detection_threshold: duration_if(fields, "heldTooLong")?,
         unanswered_threshold: duration_if(fields, "unanswered")?,
+        max_wait_queue_size: fields.small_if("maxWaitQueueSize")?,
         experimental_pending_response: fields.boolean_if("experimentalPendingResponse")?,
     })
 }

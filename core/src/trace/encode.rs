@@ -163,6 +163,7 @@ pub(super) fn options(document: &mut Document<'_>, options: &PoolOptions) {
     document.number_if("jitterSeed", options.jitter_seed);
     duration(document, "heldTooLong", options.leak_detection_threshold);
     duration(document, "unanswered", options.unanswered_threshold);
+    document.number_if("maxWaitQueueSize", number(options.max_wait_queue_size));
     if let Some(is_on) = options.experimental_pending_response {
         document.boolean("experimentalPendingResponse", is_on);
     }

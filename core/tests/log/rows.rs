@@ -181,6 +181,14 @@ fn check_out_rows() -> Vec<Row> {
              establish a new connection. Error: refused. Duration: 3 ms",
         ),
         row(
+            failed(CheckOutError::WaitQueueFull { max: 500 }),
+            "Connection checkout failed",
+            r#"reason="An error occurred while trying to establish a new connection" error="Too many requests wait for a connection from connection pool: max_wait_queue_size is 500" durationMS=3.0 request=4711"#,
+            "Checkout failed for connection to @. Reason: An error occurred while trying to \
+             establish a new connection. Error: Too many requests wait for a connection from \
+             connection pool: max_wait_queue_size is 500. Duration: 3 ms",
+        ),
+        row(
             failed(CheckOutError::Cancelled),
             "Connection checkout failed",
             r#"reason="An error occurred while trying to establish a new connection" error="The check-out was given up by its caller" durationMS=3.0 request=4711"#,

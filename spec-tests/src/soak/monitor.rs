@@ -73,6 +73,7 @@ pub(crate) async fn run_alone(own: &Pool, command: &RawDocument) -> Result<(), C
             CheckOutError::EstablishFailed { cause } => return Err(cause.clone()),
             CheckOutError::PoolClosed
             | CheckOutError::PoolCleared { .. }
+            | CheckOutError::WaitQueueFull { .. }
             | CheckOutError::WaitQueueTimeout { .. }
             | CheckOutError::Cancelled => {
                 unreachable!("the pool has no other user: {error}")

@@ -47,6 +47,7 @@ class CheckOutError(IntEnum):
     WAIT_QUEUE_TIMEOUT = 3
     ESTABLISH_FAILED = 4
     CANCELLED = 5
+    WAIT_QUEUE_FULL = 6
 
 
 class CheckVerdict(IntEnum):
@@ -176,6 +177,7 @@ class Options(ctypes.Structure):
     unanswered_threshold: int
     experimental_pending_response: int
     max_log_text: int
+    max_wait_queue_size: int
 
     _fields_ = (
         ("size", ctypes.c_uint32),
@@ -194,6 +196,7 @@ class Options(ctypes.Structure):
         ("unanswered_threshold", ctypes.c_int64),
         ("experimental_pending_response", ctypes.c_int64),
         ("max_log_text", ctypes.c_int64),
+        ("max_wait_queue_size", ctypes.c_int64),
     )
 
 

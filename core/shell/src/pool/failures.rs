@@ -9,6 +9,8 @@ use cenote_core::pool::CheckOutError;
 #[derive(Debug, Default)]
 pub(super) struct Failures {
     pub(super) timeouts: AtomicU64,
+    /// Because the wait queue was full.
+    pub(super) rejected: AtomicU64,
     pub(super) connection_errors: AtomicU64,
     pub(super) cleared: AtomicU64,
     pub(super) closed: AtomicU64,
@@ -24,6 +26,7 @@ impl Failures {
     pub(super) fn note(&self, error: &PoolError, clock: fn() -> Instant) {
         let counter = match error.error() {
             CheckOutError::WaitQueueTimeout { .. } => &self.timeouts,
+            CheckOutError::WaitQueueFull { .. } => &self.rejected,
             CheckOutError::EstablishFailed { .. } => &self.connection_errors,
             CheckOutError::PoolCleared { .. } => &self.cleared,
             CheckOutError::PoolClosed => &self.closed,

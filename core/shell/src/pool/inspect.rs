@@ -200,6 +200,7 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
                 "connectionError": count(&failures.connection_errors),
                 "cleared": count(&failures.cleared),
                 "closed": count(&failures.closed),
+                "rejected": count(&failures.rejected),
             },
             "flightRecorder": counts.has_flight_recorder,
             "recorded": counts.is_recorded,

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use cenote_core::error::{Wait, WaitLimit};
+use cenote_core::error::{RetryWrites, Wait, WaitLimit};
 use cenote_core::pool::{CheckOutError, PoolOptions};
 
 use crate::blocking::{TestPool, TestRuntime, on_all_runtimes};
@@ -14,6 +14,7 @@ on_all_runtimes!(
     a_connection_is_made_once_and_used_again,
     first_come_first_served,
     waiting_ends_after_the_time_that_was_set_and_says_why,
+    a_full_wait_queue_fails_check_outs_at_once,
     hundreds_of_callers_time_out_each_at_its_deadline,
     a_paused_pool_fails_check_outs,
     a_failed_connection_fails_the_check_out_that_it_was_for,
@@ -69,6 +70,38 @@ fn first_come_first_served<R: TestRuntime>() {
         thread.join().expect("no panic");
     }
     assert_eq!(*order.lock().expect("no panic"), (0..20).collect::<Vec<_>>());
+}
+
+fn a_full_wait_queue_fails_check_outs_at_once<R: TestRuntime>() {
+    let gate = Gate::open();
+    let (pool, log) = ready::<R>(&gate, at_most(1).with_max_wait_queue_size(2));
+    let held = pool.check_out().expect("a connection");
+    let waiters: Vec<_> = (1..=2)
+        .map(|number| {
+            let own = pool.clone();
+            let waiter = thread::spawn(move || drop(own.check_out().expect("a connection")));
+            until(|| pool.snapshot().waiting == number);
+            waiter
+        })
+        .collect();
+    let deadline = Instant::now() + Duration::from_secs(60);
+    for error in [pool.check_out(), pool.check_out_before(deadline)].map(Result::err) {
+        let error = error.expect("the queue is full");
+        assert!(matches!(error.error(), CheckOutError::WaitQueueFull { max: 2 }), "{error}");
+        let labels: Vec<_> = error.labels(RetryWrites::Enabled).collect();
+        assert_eq!(labels, ["SystemOverloadedError", "RetryableError"]);
+        assert!(error.is_retryable() && !error.is_timeout());
+    }
+    // Which asks for an idle connection or nothing.
+    assert!(pool.try_check_out().expect("a ready pool").is_none());
+    drop(held);
+    waiters.into_iter().for_each(|waiter| waiter.join().expect("no panic"));
+    drop(pool.check_out().expect("there is room again"));
+    let told = log.take_all(22);
+    let failed = told.iter().filter(|name| **name == "ConnectionCheckOutFailed").count();
+    let started = told.iter().filter(|name| **name == "ConnectionCheckOutStarted").count();
+    let checked_out = told.iter().filter(|name| **name == "ConnectionCheckedOut").count();
+    assert_eq!((started, failed, checked_out), (7, 3, 4), "{told:?}");
 }
 
 fn waiting_ends_after_the_time_that_was_set_and_says_why<R: TestRuntime>() {

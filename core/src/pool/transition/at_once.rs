@@ -99,7 +99,7 @@ impl<S: PoolTypes> PoolState<S> {
         let is_served = self.may_create() || self.first_choice().is_some();
         let limit = deadline.or_else(|| self.settings.max_wait.map(|max| now.after(max)));
         let is_due = limit.is_some_and(|limit| limit <= now);
-        let waits = self.last_waiter < Some(id) && !is_served && !is_due;
+        let waits = self.last_waiter < Some(id) && !is_served && !is_due && !self.is_queue_full();
         if !waits || !self.is_quiet(now) || self.has_work_for_queue(now) {
             return Err(waiter);
         }

@@ -32,7 +32,7 @@ enum Later {
 
 impl<S: PoolTypes> PoolState<S> {
     /// CheckOutStarted comes before any look at the state. A pool that is closed or paused fails
-    /// the request; otherwise it is served, if no older one waits, or waits itself.
+    /// the request; otherwise it is served, if no older one waits, or waits itself, if the queue has room.
     // T-06, T-19
     #[inline(always)]
     pub(super) fn check_out(
@@ -62,15 +62,25 @@ impl<S: PoolTypes> PoolState<S> {
             }
             Status::Ready => match source {
                 Some(Source::Later(later)) => self.serve_later(request, later, out),
-                Some(Source::Available(_)) | None => self.enqueue(request),
+                Some(Source::Available(_)) | None => self.enqueue(request, out),
             },
         }
     }
 
+    /// The request waits, unless as many wait as may.
     // Apart, so that check-outs that are served at once stay small.
     #[inline(never)]
-    fn enqueue(&mut self, request: Request<S::Waiter>) {
+    fn enqueue(&mut self, request: Request<S::Waiter>, out: &mut impl ActionSink<S>) {
+        if self.is_queue_full() {
+            let max = self.options.max_wait_queue_size.unwrap_or(0);
+            return self.fail(request, CheckOutError::WaitQueueFull { max }, out);
+        }
         self.queue.push(request);
+    }
+
+    #[inline]
+    pub(super) const fn is_queue_full(&self) -> bool {
+        self.queue.len() >= self.settings.max_waiting
     }
 
     /// Serves waiting requests, oldest first, until the oldest cannot be served. Runs after every

@@ -195,6 +195,8 @@ fn t_05_closed_comes_before_failed() {
     assert_eq!(broken_after(&two), [(9, "T-05")]);
     // A cancelled caller had none (SI-10).
     is_good_after("started, failed connectionError The_check-out_was_given_up_by_its_caller");
+    // Nor had one that found the queue full.
+    is_good_after("started, failed connectionError Too_many_requests_wait");
 }
 
 #[test]

@@ -70,10 +70,11 @@ const ERROR: Keys = &[
 ];
 
 /// As [`PoolError::name`](cenote_core::error::PoolError::name) has them.
-const ERRORS: [&str; 5] = [
+const ERRORS: [&str; 6] = [
     "PoolClosedError",
     "PoolClearedError",
     "WaitQueueTimeoutError",
+    "WaitQueueFullError",
     "ConnectionError",
     "CheckOutCancelledError",
 ];

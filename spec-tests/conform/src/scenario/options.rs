@@ -18,6 +18,7 @@ pub(crate) struct Options {
     wait_queue_timeout_ms: Option<u64>,
     // Not part of the official format.
     load_balanced: Option<bool>,
+    max_wait_queue_size: Option<u32>,
     /// The application name that connections send in their hello.
     // TF-17
     pub(crate) app_name: Option<String>,
@@ -47,6 +48,7 @@ impl Options {
         options.max_connecting = self.max_connecting;
         options.wait_queue_timeout = self.wait_queue_timeout_ms.map(Duration::from_millis);
         options.load_balanced = self.load_balanced;
+        options.max_wait_queue_size = self.max_wait_queue_size;
         options.maintenance = self.background_thread_interval_ms.map(maintenance).transpose()?;
         Ok(options)
     }

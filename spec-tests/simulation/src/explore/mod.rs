@@ -201,6 +201,8 @@ impl Configuration {
             Self::new("balanced, max 2", small(2).with_load_balanced(true)).balanced(),
             Self::new("max 1, wait 2 ns, deadlines", small(1).with_wait_queue_timeout(nanos(2)))
                 .timed(&[None, Some(0), Some(1)]),
+            Self::new("max 1, at most 1 waits", small(1).with_max_wait_queue_size(1))
+                .changing(vec![small(2).with_max_connecting(1).with_max_wait_queue_size(2)]),
             Self::new("max 2, min 1, idle 1 ns", {
                 small(2).with_min_pool_size(1).with_max_idle_time(nanos(1))
             })

@@ -57,6 +57,7 @@ pub(crate) fn without_late_replies((mut options, mut steps): Run) -> Run {
     let make_older = |options: &mut PoolOptions| {
         options.experimental_pending_response = None;
         options.unanswered_threshold = None;
+        options.max_wait_queue_size = None;
     };
     make_older(&mut options);
     for step in &mut steps {
@@ -119,6 +120,7 @@ fn decode_options(bytes: [u8; OPTIONS_LEN]) -> PoolOptions {
         _ => Some(true),
     };
     options.unanswered_threshold = nanos(late / 4, 8);
+    options.max_wait_queue_size = some(seed / 16, 4);
     options.experimental_pending_response = match late % 4 {
         0 => None,
         1 => Some(false),

@@ -101,6 +101,7 @@ fn strip_error(error: &CheckOutError<u64>) -> CheckOutError<()> {
         CheckOutError::WaitQueueTimeout { snapshot } => {
             CheckOutError::WaitQueueTimeout { snapshot: snapshot.clone() }
         }
+        CheckOutError::WaitQueueFull { max } => CheckOutError::WaitQueueFull { max: *max },
         CheckOutError::EstablishFailed { cause: _ } => CheckOutError::EstablishFailed { cause: () },
         CheckOutError::Cancelled => CheckOutError::Cancelled,
     }

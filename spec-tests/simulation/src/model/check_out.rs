@@ -60,6 +60,11 @@ impl<S: PoolTypes> Model<S> {
         if nobody_waits && self.may_create() {
             return self.establish_for(request);
         }
+        // Before it enters the queue; which may be longer than a limit that came later, or by requests
+        // that were put back.
+        if let Some(max) = self.max_waiting().filter(|&max| self.queue.len() >= max as usize) {
+            return self.fail(request, CheckOutError::WaitQueueFull { max });
+        }
         self.queue.push(request);
     }
 

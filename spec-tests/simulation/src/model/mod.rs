@@ -266,6 +266,11 @@ impl<S: PoolTypes> Model<S> {
         self.options.max_connecting.unwrap_or(PoolOptions::DEFAULT_MAX_CONNECTING) as usize
     }
 
+    // 0 is no limit. Not part of CMAP.
+    fn max_waiting(&self) -> Option<u32> {
+        self.options.max_wait_queue_size.filter(|&max| max != 0)
+    }
+
     // OP-05, T-55: 0 is never.
     fn max_idle(&self) -> Option<Duration> {
         self.options.max_idle_time.filter(|time| !time.is_zero())

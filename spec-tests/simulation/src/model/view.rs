@@ -13,6 +13,7 @@ pub(crate) fn reason_of<C>(error: &CheckOutError<C>) -> CheckOutFailedReason {
         CheckOutError::PoolClosed => CheckOutFailedReason::PoolClosed,
         CheckOutError::WaitQueueTimeout { .. } => CheckOutFailedReason::Timeout,
         CheckOutError::PoolCleared { .. }
+        | CheckOutError::WaitQueueFull { .. }
         | CheckOutError::EstablishFailed { .. }
         | CheckOutError::Cancelled => CheckOutFailedReason::ConnectionError,
     }

@@ -108,6 +108,7 @@ pub fn failure(error: &CheckOutError<Cause>) -> String {
         CheckOutError::PoolCleared { cause: Some(cause) } => format!("pool cleared ({cause})"),
         CheckOutError::PoolCleared { cause: None } => "pool paused".to_owned(),
         CheckOutError::WaitQueueTimeout { .. } => "timed out".to_owned(),
+        CheckOutError::WaitQueueFull { .. } => "wait queue full".to_owned(),
         CheckOutError::EstablishFailed { cause } => format!("not established ({cause})"),
         CheckOutError::Cancelled => "cancelled".to_owned(),
     }

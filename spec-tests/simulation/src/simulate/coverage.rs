@@ -56,6 +56,7 @@ pub(super) enum Situation {
     ReturnsBroken,
     Pins,
     WaitedTooLong,
+    QueueFull,
     Cleared,
     // Clock and timers.
     ClockStandsStill,
@@ -134,6 +135,7 @@ const GROUPS: [(&str, &[(Situation, &str)]); 5] = [
             (Situation::ReturnsBroken, "return a broken connection"),
             (Situation::Pins, "pin"),
             (Situation::WaitedTooLong, "wait queue timeout"),
+            (Situation::QueueFull, "wait queue full"),
             (Situation::Cleared, "pool cleared"),
         ],
     ),
@@ -194,6 +196,7 @@ impl Coverage {
     pub(super) fn count_error<C>(&mut self, error: &CheckOutError<C>) {
         match error {
             CheckOutError::WaitQueueTimeout { .. } => self.count(Situation::WaitedTooLong),
+            CheckOutError::WaitQueueFull { .. } => self.count(Situation::QueueFull),
             CheckOutError::PoolCleared { .. } => self.count(Situation::Cleared),
             CheckOutError::Cancelled
             | CheckOutError::PoolClosed

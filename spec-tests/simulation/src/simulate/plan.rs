@@ -122,6 +122,12 @@ pub(super) fn draw_options(random: &mut SplitMix, services: u8) -> PoolOptions {
     options
 }
 
+/// With a generator of its own, so that worlds stay as they were.
+pub(super) fn draw_overload_policies(seed: u64, options: &mut PoolOptions) {
+    let random = &mut SplitMix(seed ^ 0x0ef7_10ad);
+    options.max_wait_queue_size = random.one_in(4).then(|| draw_u32(random, 0, 8));
+}
+
 impl TimeFaults {
     /// `later` is the generator of what was added after the first version.
     pub(super) fn draw(random: &mut SplitMix, later: &mut SplitMix) -> Self {

@@ -54,6 +54,7 @@ pub(super) fn of(kind: Kind) -> Vec<Row> {
             row("no permit", SMALL, "out a", "out z"),
             row("no room", SMALL, "out a; established 1; out b; established 2", "out z"),
             row("older requests wait", SMALL, BUSY, "out z"),
+            row("as many wait as may", "pool max=2 connecting=1 queue=1", BUSY, "out z"),
             row("deadline passed, nothing available", SMALL, "", "out z deadline=+0ms"),
             row("only one that is pending a response", LATE, PENDING_RESPONSE, "out z"),
             row("only one that is draining for no request", LATE, DRAINING_ALONE, "out z"),

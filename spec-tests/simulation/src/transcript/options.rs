@@ -7,7 +7,7 @@ use cenote_core::pool::{Maintenance, PoolOptions, ReuseOrder};
 use super::words::{Words, duration, number};
 
 /// Parses all options of a command: `max= min= connecting= idle= wait= lifetime= seed= held=
-/// unanswered=`, `reuse=mru|lru`, `maintenance=never` or `pause=`, and the words `balanced` and
+/// unanswered= queue=`, `reuse=mru|lru`, `maintenance=never` or `pause=`, and the words `balanced` and
 /// `pending-response`.
 pub(super) fn read(words: &mut Words) -> Result<PoolOptions, String> {
     let mut options = PoolOptions::default();
@@ -20,6 +20,7 @@ pub(super) fn read(words: &mut Words) -> Result<PoolOptions, String> {
     options.jitter_seed = words.key("seed", number)?;
     options.leak_detection_threshold = words.key("held", duration)?;
     options.unanswered_threshold = words.key("unanswered", duration)?;
+    options.max_wait_queue_size = words.key("queue", number)?;
     options.reuse_order = words.key("reuse", reuse_order)?;
     options.maintenance = words.key("maintenance", never)?;
     if let Some(pause) = words.key("pause", duration)? {
@@ -59,6 +60,7 @@ pub(super) fn show(options: &PoolOptions) -> String {
         options.jitter_seed.map(|seed| format!(" seed={seed}")),
         time("held", options.leak_detection_threshold),
         time("unanswered", options.unanswered_threshold),
+        count("queue", options.max_wait_queue_size),
         options.reuse_order.map(show_reuse_order),
         options.maintenance.map(show_maintenance),
         options.load_balanced.map(|_| " balanced".to_owned()),

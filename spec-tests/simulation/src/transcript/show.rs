@@ -91,6 +91,7 @@ fn failure(error: &CheckOutError<String>) -> String {
         CheckOutError::WaitQueueTimeout { snapshot } => {
             format!("timed out, {}", self::snapshot(snapshot))
         }
+        CheckOutError::WaitQueueFull { max } => format!("queue full, at most {max} wait"),
         CheckOutError::EstablishFailed { cause } => format!("not established, {cause:?}"),
         CheckOutError::Cancelled => "cancelled".to_owned(),
     }

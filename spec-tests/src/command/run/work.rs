@@ -138,6 +138,9 @@ fn refusal(error: &PoolError) -> String {
         CheckOutError::WaitQueueTimeout { .. } => {
             "check-out: waitQueueTimeoutMS ran out".to_owned()
         }
+        CheckOutError::WaitQueueFull { max } => {
+            format!("check-out: the wait queue was full (max_wait_queue_size {max})")
+        }
         CheckOutError::PoolClosed => "check-out: the pool was closed".to_owned(),
         CheckOutError::Cancelled => "check-out: cancelled".to_owned(),
     }

@@ -67,6 +67,9 @@ pub(super) struct Failures {
     pub(super) connection_error: u64,
     pub(super) cleared: u64,
     pub(super) closed: u64,
+    /// Unknown to programs of older versions.
+    #[serde(default)]
+    pub(super) rejected: u64,
 }
 
 /// A pool with its connections and requests.

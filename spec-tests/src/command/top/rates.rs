@@ -5,7 +5,7 @@ use std::time::{Instant, SystemTime};
 
 use bson::DateTime;
 
-use super::live::Pool;
+use super::live::{Failures, Pool};
 
 /// All pools at one moment.
 pub(super) struct Moment {
@@ -60,8 +60,8 @@ impl Rates {
 impl Pool {
     /// All check-outs that failed.
     pub(super) fn failed(&self) -> u64 {
-        let failures = self.failures;
-        failures.timeout + failures.connection_error + failures.cleared + failures.closed
+        let Failures { timeout, connection_error, cleared, closed, rejected } = self.failures;
+        timeout + connection_error + cleared + closed + rejected
     }
 }
 

@@ -203,12 +203,13 @@ fn failed(detail: &Detail, per_second: f64) -> Option<Line> {
     });
     let text = format!(
         "{} failed, {per_second:.1}/s: {}, {} by a connection that was not opened, {} by a clear or a \
-         paused pool, {} by the end of the pool.{last}",
+         paused pool, {} by the end of the pool, {} by a full queue.{last}",
         count(detail.pool.failed(), "check-out"),
         count(failures.timeout, "timeout"),
         failures.connection_error,
         failures.cleared,
-        failures.closed
+        failures.closed,
+        failures.rejected
     );
     Some(Line::new(Kind::Trouble, text))
 }

@@ -125,6 +125,7 @@ impl From<PoolError> for Refusal {
             CheckOutError::PoolClosed
             | CheckOutError::PoolCleared { .. }
             | CheckOutError::WaitQueueTimeout { .. }
+            | CheckOutError::WaitQueueFull { .. }
             | CheckOutError::Cancelled => Self::Other(error.to_string()),
         }
     }

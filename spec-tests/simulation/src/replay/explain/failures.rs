@@ -68,6 +68,10 @@ impl Explainer {
             CheckOutError::PoolClosed => "the pool was closed.".to_owned(),
             CheckOutError::PoolCleared { cause } => self.cleared(view, asked, cause.as_ref()),
             CheckOutError::WaitQueueTimeout { .. } => self.timed_out(view, waiter, now),
+            CheckOutError::WaitQueueFull { max } => format!(
+                "the wait queue was full: max_wait_queue_size is {max}. {}",
+                capitalised(&self.obstacle(view, waiter, now))
+            ),
             CheckOutError::EstablishFailed { cause } => self.not_established(view, waiter, cause),
             CheckOutError::Cancelled => {
                 format!(

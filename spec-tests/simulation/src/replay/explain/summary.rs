@@ -436,6 +436,7 @@ fn failed(failure: &Failure, obstacle: Option<Obstacle>, wait: &Wait) -> String 
     let way = obstacle.map(|obstacle| wait.counts.tell(obstacle)).unwrap_or_default();
     match failure {
         Failure::TimedOut => format!("timed out, {way}"),
+        Failure::QueueFull => format!("at once: the wait queue was full, {way}"),
         Failure::Cancelled => format!("cancelled by their callers, {way}"),
         Failure::Paused(None) => "at once: the pool had never been ready".to_owned(),
         Failure::Paused(because) => format!("at once: the pool was paused{}", cause(because)),

@@ -49,7 +49,12 @@ impl Wait {
             ) => cause.clone(),
             Outcome::Failed(Failure::Paused(None)) => "the pool had never been ready".to_owned(),
             Outcome::Failed(Failure::Closed) => "the pool was closed".to_owned(),
-            Outcome::Failed(Failure::Cleared(None) | Failure::TimedOut | Failure::Cancelled)
+            Outcome::Failed(
+                Failure::Cleared(None)
+                | Failure::TimedOut
+                | Failure::QueueFull
+                | Failure::Cancelled,
+            )
             | Outcome::Served(_)
             | Outcome::Waiting => self.counts.tell_briefly(self.obstacle),
         }
@@ -72,6 +77,8 @@ pub enum Outcome {
 pub enum Failure {
     /// Its wait timed out.
     TimedOut,
+    /// As many requests as `max_wait_queue_size` permits were waiting.
+    QueueFull,
     /// The pool was paused when it asked; `None`: it had never been ready.
     Paused(Option<String>),
     /// The pool was cleared while it waited.
@@ -94,6 +101,7 @@ impl Failure {
                 if is_at_once { Self::Paused(cause) } else { Self::Cleared(cause) }
             }
             CheckOutError::WaitQueueTimeout { .. } => Self::TimedOut,
+            CheckOutError::WaitQueueFull { .. } => Self::QueueFull,
             CheckOutError::EstablishFailed { cause } => Self::NotEstablished(cause.to_string()),
             CheckOutError::Cancelled => Self::Cancelled,
         }
@@ -103,6 +111,7 @@ impl Failure {
     pub const fn word(&self) -> &'static str {
         match self {
             Self::TimedOut => "timed out",
+            Self::QueueFull => "queue full",
             Self::Paused(_) => "pool paused",
             Self::Cleared(_) => "cleared",
             Self::NotEstablished(_) => "not established",

@@ -429,6 +429,7 @@ const fn outcome_of(failure: &Failure) -> u8 {
         Failure::NotEstablished(_) => 3,
         Failure::Closed => 4,
         Failure::Cancelled => 5,
+        Failure::QueueFull => 7,
     }
 }
 

@@ -10,8 +10,8 @@ use crate::replay::random::SplitMix;
 use crate::simulate::caller_profile::CallerProfile;
 use crate::simulate::latency::Latency;
 use crate::simulate::plan::{
-    self, TimeFaults, draw_callers, draw_latency, draw_moves, draw_options, draw_pauses,
-    milliseconds,
+    self, TimeFaults, draw_callers, draw_latency, draw_moves, draw_options, draw_overload_policies,
+    draw_pauses, milliseconds,
 };
 
 /// The parameters of a world without a network.
@@ -62,6 +62,7 @@ impl Plan {
         let mut options = keep(options);
         let report = &mut SplitMix(seed ^ 0x0a15_73e4);
         options.unanswered_threshold = report.one_in(4).then(|| milliseconds(report, 1, 50));
+        draw_overload_policies(seed, &mut options);
         Self {
             seed,
             steps,

@@ -12,8 +12,8 @@ use crate::replay::random::SplitMix;
 use crate::simulate::caller_profile::CallerProfile;
 use crate::simulate::latency::Latency;
 use crate::simulate::plan::{
-    self, TimeFaults, draw_callers, draw_latency, draw_moves, draw_options, draw_pauses,
-    milliseconds,
+    self, TimeFaults, draw_callers, draw_latency, draw_moves, draw_options, draw_overload_policies,
+    draw_pauses, milliseconds,
 };
 use cenote_endpoint::{
     LoadBalanced, Mechanism, ReplicaSet, ScramSettings, Settings, Topology, User,
@@ -80,6 +80,7 @@ impl Plan {
         // A generator of its own, so that worlds stay as they were.
         let report = &mut SplitMix(seed ^ 0x0a15_73e4);
         options.unanswered_threshold = report.one_in(4).then(|| milliseconds(report, 1, 200));
+        draw_overload_policies(seed, &mut options);
         let callers = draw_callers(random);
         let (think, work) = (draw_latency(random, 200_000), draw_latency(random, 50_000));
         let profile = CallerProfile::draw(random, true);

@@ -261,6 +261,8 @@ impl Fleet<'_> {
     fn disappointed(&mut self, client: u32, ask: Ask, error: &CheckOutError<Failure>) {
         match error {
             // Overload: `maxAdaptiveRetries`, each after a pause (ER-42).
+            // Overload: `maxAdaptiveRetries`, each after a pause (ER-42).
+            CheckOutError::WaitQueueFull { .. } => self.again_or_failed(client, ask, 2),
             CheckOutError::EstablishFailed { .. } if self.setup.has_labels => {
                 self.again_or_failed(client, ask, 2);
             }

@@ -37,6 +37,7 @@ pub(super) fn options(options: &PoolOptions) -> Options {
         jitter_seed: options.jitter_seed.map_or(NOT_SET, |seed| seed as i64),
         leak_detection_threshold: time(options.leak_detection_threshold),
         unanswered_threshold: time(options.unanswered_threshold),
+        max_wait_queue_size: size(options.max_wait_queue_size),
         experimental_pending_response: flag(options.experimental_pending_response),
         ..Options::default()
     }

@@ -36,6 +36,10 @@ impl CPool {
                 let cause = self.cause(action).expect("a failure has a cause");
                 CheckOutError::EstablishFailed { cause }
             }
+            it if it == Number::WaitQueueFull as u32 => {
+                let max = self.options.max_wait_queue_size.unwrap_or_default();
+                CheckOutError::WaitQueueFull { max }
+            }
             it if it == Number::Cancelled as u32 => CheckOutError::Cancelled,
             other => panic!("an error with the number {other}"),
         };

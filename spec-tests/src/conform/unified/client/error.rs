@@ -114,6 +114,7 @@ impl Failure {
                 CheckOutError::PoolClosed
                 | CheckOutError::PoolCleared { .. }
                 | CheckOutError::WaitQueueTimeout { .. }
+                | CheckOutError::WaitQueueFull { .. }
                 | CheckOutError::Cancelled => None,
             },
             ClientError::Operation(OperationError::Connection(error)) => Some(error),

@@ -6,6 +6,7 @@ const WHY = {
   2: "met a cleared or paused pool",
   3: "got no connection established",
   4: "met a closed pool",
+  7: "met a full wait queue",
 };
 /// What requests waited for the longest, together; of those that did not fail for another reason.
 function mostlyInTheWay() {

@@ -10,6 +10,7 @@ const OUTCOMES = [
   "pool closed",
   "cancelled",
   "still waiting at the end",
+  "wait queue full",
 ];
 const SERVED = 0;
 const TIMED_OUT = 1;
