@@ -76,7 +76,8 @@ fn a_writer_that_does_not_keep_up_leaves_a_gap_that_is_told() {
     let mut gaps = 0;
     for seed in 0..200 {
         let mut run = RandomRun::with_late_replies(seed, 400);
-        let mut recorded = pool(&run).with_journal(small_chunks().with_backlog(1));
+        let options = small_chunks().with_backlog(1).with_actions(seed % 2 == 0);
+        let mut recorded = pool(&run).with_journal(options);
         let mut writer = TraceWriter::new(Vec::new(), info());
         let mut count = 0;
         let actions = play(&mut run, &mut recorded, |pool| {
