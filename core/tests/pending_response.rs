@@ -233,7 +233,7 @@ fn short_event(event: &Event<&'static str>) -> String {
         | Event::ConnectionPoolReady
         | Event::ConnectionPoolCleared { .. }
         | Event::ConnectionPoolClosed
-        | Event::ConnectionCheckOutStarted
+        | Event::ConnectionCheckOutStarted { .. }
         | _ => name.to_owned(),
     }
 }

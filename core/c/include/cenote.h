@@ -330,11 +330,11 @@ enum cenote_event_kind
     CENOTE_EVENT_KIND_CONNECTION_READY = 6,
     // A connection no longer counts: `reason` is a `cenote_close_reason`.
     CENOTE_EVENT_KIND_CONNECTION_CLOSED = 7,
-    // A caller asked for a connection.
+    // A caller asked for a connection: `owner`.
     CENOTE_EVENT_KIND_CHECK_OUT_STARTED = 8,
     // A request ended without a connection: `owner`, `error`, `duration`; `reason` is a `cenote_failed_reason`.
     CENOTE_EVENT_KIND_CHECK_OUT_FAILED = 9,
-    // A connection is about to be delivered: `duration` since its request.
+    // A connection is about to be delivered to the request `owner`: `duration` since it asked.
     CENOTE_EVENT_KIND_CHECKED_OUT = 10,
     // A connection was returned.
     CENOTE_EVENT_KIND_CHECKED_IN = 11,
@@ -589,7 +589,7 @@ typedef struct {
     // How long something took.
     uint64_t duration;
     // The request that the connection is made for, as it was given to `cenote_check_out`. It may end before the
-    // establishment does. In an event, the request that failed.
+    // establishment does. In an event of a check-out, the request.
     uint64_t owner;
     // The pool's generation. Behind a load balancer the connection takes that of its service when hello is done.
     uint64_t generation;

@@ -87,7 +87,7 @@ pub struct Action {
     /// How long something took.
     pub duration: u64,
     /// The request that the connection is made for, as it was given to `cenote_check_out`. It may end before the
-    /// establishment does. In an event, the request that failed.
+    /// establishment does. In an event of a check-out, the request.
     pub owner: u64,
     /// The pool's generation. Behind a load balancer the connection takes that of its service when hello is done.
     pub generation: u64,

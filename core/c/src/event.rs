@@ -30,11 +30,11 @@ pub enum EventKind {
     ConnectionReady = 6,
     /// A connection no longer counts: `reason` is a `cenote_close_reason`.
     ConnectionClosed = 7,
-    /// A caller asked for a connection.
+    /// A caller asked for a connection: `owner`.
     CheckOutStarted = 8,
     /// A request ended without a connection: `owner`, `error`, `duration`; `reason` is a `cenote_failed_reason`.
     CheckOutFailed = 9,
-    /// A connection is about to be delivered: `duration` since its request.
+    /// A connection is about to be delivered to the request `owner`: `duration` since it asked.
     CheckedOut = 10,
     /// A connection was returned.
     CheckedIn = 11,
@@ -102,7 +102,10 @@ impl Action {
                 self.has_cause = error.is_some();
                 (EventKind::ConnectionClosed, *connection_id)
             }
-            Event::ConnectionCheckOutStarted => (EventKind::CheckOutStarted, 0),
+            Event::ConnectionCheckOutStarted { request } => {
+                self.owner = request.0;
+                (EventKind::CheckOutStarted, 0)
+            }
             Event::ConnectionCheckOutFailed { request, error, duration } => {
                 self.owner = request.0;
                 self.duration = nanos(duration.get());
@@ -110,8 +113,9 @@ impl Action {
                 self.reason = error.reason() as u32;
                 (EventKind::CheckOutFailed, 0)
             }
-            Event::ConnectionCheckedOut { connection_id, duration } => {
-                self.duration = nanos(*duration);
+            Event::ConnectionCheckedOut { connection_id, request, duration } => {
+                self.owner = request.0;
+                self.duration = nanos(duration.get());
                 (EventKind::CheckedOut, *connection_id)
             }
             Event::ConnectionCheckedIn { connection_id } => (EventKind::CheckedIn, *connection_id),

@@ -61,6 +61,7 @@ fn a_connection_is_made_used_and_closed() {
     let (created, ready) = (EventKind::PoolCreated as u32, EventKind::PoolReady as u32);
     let (started, made) = (EventKind::CheckOutStarted as u32, EventKind::ConnectionCreated as u32);
     assert_eq!(events, [created, ready, started, made, 0]);
+    assert_eq!(seen[2].owner, 1);
     let remaining: Vec<_> = seen.iter().map(|it| it.remaining).collect();
     assert_eq!(remaining, [4, 3, 2, 1, 0]);
     let start = seen.last().expect("five");
@@ -69,7 +70,9 @@ fn a_connection_is_made_used_and_closed() {
     assert_eq!((start.owner, start.generation), (1, 0));
 
     assert_eq!(cenote_established(pool, 5, 1, 77), Status::Ok);
-    let [delivered] = tasks(pool)[..] else { panic!("one action") };
+    let [_, told, delivered] = actions(pool)[..] else { panic!("ready, checked out, delivered") };
+    assert_eq!((told.event, told.owner), (EventKind::CheckedOut as u32, 1));
+    assert_eq!((told.connection, told.duration), (1, 3));
     assert_eq!(delivered.kind, ActionKind::Deliver as u32);
     let Action { waiter, connection, payload, error, .. } = delivered;
     assert_eq!((waiter, connection, payload, error), (11, 1, 77, 0));

@@ -309,12 +309,12 @@ impl Recorder {
             Event::ConnectionReady { duration, .. } => {
                 self.create_time.record(duration.as_secs_f64(), &self.name);
             }
-            Event::ConnectionCheckOutStarted => {
+            Event::ConnectionCheckOutStarted { .. } => {
                 self.pending.fetch_add(1, Ordering::Relaxed);
             }
-            Event::ConnectionCheckedOut { connection_id, duration } => {
+            Event::ConnectionCheckedOut { connection_id, duration, .. } => {
                 self.pending.fetch_sub(1, Ordering::Relaxed);
-                self.wait_time.record(duration.as_secs_f64(), &self.name);
+                self.wait_time.record(duration.get().as_secs_f64(), &self.name);
                 self.out().insert(*connection_id, (self.clock)());
             }
             Event::ConnectionCheckOutFailed { error, duration, .. } => {

@@ -7,7 +7,7 @@ use super::template::{self, FIRST_OPTION, NEXT_OPTION, Piece, Template, key};
 use super::{LogSettings, LogValue, Severity};
 use crate::address::ServerAddress;
 use crate::error::PoolError;
-use crate::pool::{CheckOutFailedReason, CloseReason, Event, PoolOptions};
+use crate::pool::{CheckOutFailedReason, CloseReason, Event, PoolOptions, WaiterId};
 
 /// One message of a pool to the log.
 ///
@@ -66,7 +66,9 @@ impl<'a> LogRecord<'a> {
                     .with(key::REASON, text(why_closed(*reason)))
                     .with(key::ERROR, error)
             }
-            Event::ConnectionCheckOutStarted => about(&template::CHECK_OUT_STARTED),
+            Event::ConnectionCheckOutStarted { request } => {
+                about(&template::CHECK_OUT_STARTED).with_request(*request)
+            }
             Event::ConnectionCheckOutFailed { request, error, duration } => {
                 let reason = error.reason();
                 let message = || text(settings.cut(PoolError::message_of(error, address)));
@@ -75,12 +77,13 @@ impl<'a> LogRecord<'a> {
                     .with(key::REASON, text(why_not_checked_out(reason)))
                     .with(key::ERROR, tells.then(message))
                     .with(key::DURATION_MS, LogValue::milliseconds(duration.get()))
-                    .with(key::REQUEST, LogValue::whole(request.0))
+                    .with_request(*request)
             }
-            Event::ConnectionCheckedOut { connection_id, duration } => {
+            Event::ConnectionCheckedOut { connection_id, request, duration } => {
                 about(&template::CHECKED_OUT)
                     .with_id(*connection_id)
-                    .with(key::DURATION_MS, LogValue::milliseconds(*duration))
+                    .with(key::DURATION_MS, LogValue::milliseconds(duration.get()))
+                    .with_request(*request)
             }
             Event::ConnectionCheckedIn { connection_id } => {
                 about(&template::CHECKED_IN).with_id(*connection_id)
@@ -116,8 +119,8 @@ impl<'a> LogRecord<'a> {
     }
 
     /// The keys and values, in the order of the specification: `serverHost` and `serverPort` first,
-    /// the latter except for UNIX sockets. After these, a check-out that failed has `request`, a number that its
-    /// error, its event and traces have, too.
+    /// the latter except for UNIX sockets. After these, the records of a check-out have `request`, a number
+    /// that its events, its error and traces have, too.
     pub fn fields(&self) -> impl Iterator<Item = (&'static str, &LogValue<'a>)> {
         self.fields.iter().map(|(key, value)| (*key, value))
     }
@@ -142,6 +145,10 @@ impl<'a> LogRecord<'a> {
 
     fn with_id(self, connection_id: u64) -> Self {
         self.with(key::DRIVER_CONNECTION_ID, LogValue::whole(connection_id))
+    }
+
+    fn with_request(self, request: WaiterId) -> Self {
+        self.with(key::REQUEST, LogValue::whole(request.0))
     }
 
     fn with_request_id(self, request_id: i32) -> Self {

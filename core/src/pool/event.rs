@@ -7,7 +7,7 @@ use core::time::Duration;
 use super::error::CheckOutError;
 use super::id::{ServiceId, WaiterId};
 use super::options::PoolOptions;
-use super::time::nanos;
+use super::time::{Instant, nanos};
 
 /// One of the eleven events of CMAP, with its fields, or one of the three about pending responses,
 /// which exist only with
@@ -56,7 +56,10 @@ pub enum Event<C> {
         error: Option<C>,
     },
     /// A caller asked for a connection; this is before any check.
-    ConnectionCheckOutStarted,
+    ConnectionCheckOutStarted {
+        /// The request, as in traces. CMAP's event has no such field.
+        request: WaiterId,
+    },
     /// A request ended without a connection.
     ConnectionCheckOutFailed {
         /// The request, as in traces. CMAP's event has no such field.
@@ -70,8 +73,10 @@ pub enum Event<C> {
     ConnectionCheckedOut {
         /// The id of the connection.
         connection_id: u64,
+        /// The request, as in traces. CMAP's event has no such field.
+        request: WaiterId,
         /// Since its `ConnectionCheckOutStarted`.
-        duration: Duration,
+        duration: Elapsed,
     },
     /// A connection was returned; if it is closed, that comes next.
     ConnectionCheckedIn {
@@ -119,7 +124,7 @@ impl<C> Event<C> {
             Self::ConnectionCreated { .. } => "ConnectionCreated",
             Self::ConnectionReady { .. } => "ConnectionReady",
             Self::ConnectionClosed { .. } => "ConnectionClosed",
-            Self::ConnectionCheckOutStarted => "ConnectionCheckOutStarted",
+            Self::ConnectionCheckOutStarted { .. } => "ConnectionCheckOutStarted",
             Self::ConnectionCheckOutFailed { .. } => "ConnectionCheckOutFailed",
             Self::ConnectionCheckedOut { .. } => "ConnectionCheckedOut",
             Self::ConnectionCheckedIn { .. } => "ConnectionCheckedIn",
@@ -184,6 +189,14 @@ pub struct Elapsed {
 }
 
 impl Elapsed {
+    /// No time at all.
+    pub const ZERO: Self = Self { nanos: 0 };
+
+    /// From `earlier` to `later`; zero if that is not after it.
+    pub(super) const fn between(earlier: Instant, later: Instant) -> Self {
+        Self { nanos: later.as_nanos().saturating_sub(earlier.as_nanos()) }
+    }
+
     /// The duration.
     pub const fn get(self) -> Duration {
         Duration::from_nanos(self.nanos)

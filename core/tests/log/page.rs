@@ -73,8 +73,8 @@ The rules are LG-01 to LG-56. `cenote_core::log` makes the records; the shell pa
 
 Where the specification leaves room:
 
-* A check-out that failed has a field of ours, `request`: the number that its error shows as `request w4711`, that its event has,
-  and that [leads to its step in a trace](traces.md#reading-a-trace). It is absent from the line.
+* The records of a check-out (started, failed, checked out) have a field of ours, `request`: the number that its error shows as
+  `request w4711`, that its events have, and that [leads to its step in a trace](traces.md#reading-a-trace). It is absent from the line.
 * Fields that do not apply are absent from record and line. Only options that were set are included.
 * `durationMS` is a double, even if it is whole. Options are whole milliseconds unless a fraction was set.
 * An IPv6 address has brackets in the line, and none in `serverHost`.

@@ -142,14 +142,13 @@ fn connection_rows() -> Vec<Row> {
 }
 
 fn check_out_rows() -> Vec<Row> {
-    let duration = Duration::from_millis(3);
-    let (request, elapsed) = (WaiterId(4711), duration.into());
+    let (request, elapsed) = (WaiterId(4711), Duration::from_millis(3).into());
     let failed = |error| Event::ConnectionCheckOutFailed { request, error, duration: elapsed };
     vec![
         row(
-            Event::ConnectionCheckOutStarted,
+            Event::ConnectionCheckOutStarted { request },
             "Connection checkout started",
-            "",
+            "request=4711",
             "Checkout started for connection to @",
         ),
         row(
@@ -197,9 +196,9 @@ fn check_out_rows() -> Vec<Row> {
              Duration: 3 ms",
         ),
         row(
-            Event::ConnectionCheckedOut { connection_id: 7, duration },
+            Event::ConnectionCheckedOut { connection_id: 7, request, duration: elapsed },
             "Connection checked out",
-            "driverConnectionId=7 durationMS=3.0",
+            "driverConnectionId=7 durationMS=3.0 request=4711",
             "Connection checked out: address=@, driver-generated ID=7, duration=3 ms",
         ),
         row(

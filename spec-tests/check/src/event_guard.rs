@@ -112,7 +112,9 @@ mod tests {
             sentry.hear(&Event::<String>::ConnectionPoolCreated { options }, &address);
             let created = Event::<String>::ConnectionCreated { connection_id: 1 };
             let closed = Event::<String>::ConnectionPoolClosed;
-            let started = Event::<String>::ConnectionCheckOutStarted;
+            let started = Event::<String>::ConnectionCheckOutStarted {
+                request: cenote_core::pool::WaiterId(1),
+            };
             match what.as_str() {
                 "now" => sentry.hear(&created, &address),
                 _ => [&started, &closed].iter().for_each(|event| sentry.hear(event, &address)),

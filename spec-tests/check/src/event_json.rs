@@ -126,8 +126,7 @@ fn table<'a, C: Display>(event: &Event<C>, address: &'a ServerAddress) -> EventJ
         | Event::ConnectionCheckedIn { connection_id } => {
             EventJson { connection_id: Some(*connection_id), ..json }
         }
-        Event::ConnectionReady { connection_id, duration }
-        | Event::ConnectionCheckedOut { connection_id, duration } => {
+        Event::ConnectionReady { connection_id, duration } => {
             EventJson { connection_id: Some(*connection_id), ..json }.lasting(*duration)
         }
         Event::ConnectionClosed { connection_id, reason, error } => EventJson {
@@ -136,6 +135,13 @@ fn table<'a, C: Display>(event: &Event<C>, address: &'a ServerAddress) -> EventJ
             error: error.as_ref().map(ToString::to_string),
             ..json
         },
+        Event::ConnectionCheckOutStarted { request } => {
+            EventJson { request: Some(request.0), ..json }
+        }
+        Event::ConnectionCheckedOut { connection_id, request, duration } => {
+            EventJson { connection_id: Some(*connection_id), request: Some(request.0), ..json }
+                .lasting(duration.get())
+        }
         Event::ConnectionCheckOutFailed { request, error, duration } => EventJson {
             request: Some(request.0),
             reason: Some(error.reason().as_str()),
@@ -159,10 +165,7 @@ fn table<'a, C: Display>(event: &Event<C>, address: &'a ServerAddress) -> EventJ
             }
             .lasting(duration.get())
         }
-        Event::ConnectionPoolReady
-        | Event::ConnectionPoolClosed
-        | Event::ConnectionCheckOutStarted
-        | _ => json,
+        Event::ConnectionPoolReady | Event::ConnectionPoolClosed | _ => json,
     }
 }
 
@@ -235,12 +238,12 @@ mod tests {
 
     #[test]
     fn lines_begin_with_the_time_and_name_the_unit_of_durations() {
-        let duration = Duration::from_micros(410);
+        let (request, duration) = (WaiterId(4711), Duration::from_micros(410).into());
         assert_eq!(
-            both(&Event::ConnectionCheckedOut { connection_id: 3, duration }),
+            both(&Event::ConnectionCheckedOut { connection_id: 3, request, duration }),
             [
                 r#"{"type":"ConnectionCheckedOut","address":"a:1","connectionId":3,"duration":0.41}"#,
-                r#"{"at":1.5,"type":"ConnectionCheckedOut","address":"a:1","connectionId":3,"durationMS":0.41}"#,
+                r#"{"at":1.5,"type":"ConnectionCheckedOut","address":"a:1","connectionId":3,"request":4711,"durationMS":0.41}"#,
             ]
         );
     }

@@ -143,7 +143,7 @@ impl ToyPool {
     fn wait_for_connection(&self) -> Result<Connection, PoolError> {
         let begun = Instant::now();
         let mut state = self.lock();
-        self.emit(&Event::ConnectionCheckOutStarted);
+        self.emit(&Event::ConnectionCheckOutStarted { request: WaiterId(0) });
         loop {
             let error = if state.is_closed {
                 CheckOutError::PoolClosed
@@ -151,8 +151,8 @@ impl ToyPool {
                 CheckOutError::PoolCleared { cause: state.cleared_by.clone() }
             } else if let Some(connection) = self.take(&mut state) {
                 let connection_id = connection.connection_id;
-                let duration = begun.elapsed();
-                self.emit(&Event::ConnectionCheckedOut { connection_id, duration });
+                let (request, duration) = (WaiterId(0), begun.elapsed().into());
+                self.emit(&Event::ConnectionCheckedOut { connection_id, request, duration });
                 return Ok(connection);
             } else {
                 state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);

@@ -135,7 +135,8 @@ mod tests {
     impl EventSender {
         /// Whether it was received.
         fn tell_one(&self, address: &Arc<ServerAddress>) -> bool {
-            let event = Event::ConnectionCheckOutStarted;
+            let event =
+                Event::ConnectionCheckOutStarted { request: cenote_core::pool::WaiterId(1) };
             self.tell.send((self.now(), Arc::clone(address), event)).is_ok()
         }
     }

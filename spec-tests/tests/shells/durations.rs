@@ -46,13 +46,13 @@ fn durations_begin_with_the_request(shell: Shell) {
 }
 
 fn duration(event: &Event<ConnectionError>) -> Option<Duration> {
-    if let Event::ConnectionCheckOutFailed { duration, .. } = event {
-        return Some(duration.get());
+    if let Event::ConnectionReady { duration, .. } = event {
+        return Some(*duration);
     }
-    let (Event::ConnectionReady { duration, .. } | Event::ConnectionCheckedOut { duration, .. }) =
-        event
+    let (Event::ConnectionCheckOutFailed { duration, .. }
+    | Event::ConnectionCheckedOut { duration, .. }) = event
     else {
         return None;
     };
-    Some(*duration)
+    Some(duration.get())
 }

@@ -115,7 +115,7 @@ fn reasons(events: &Events) -> Vec<String> {
         | Event::ConnectionPoolClosed
         | Event::ConnectionCreated { .. }
         | Event::ConnectionReady { .. }
-        | Event::ConnectionCheckOutStarted
+        | Event::ConnectionCheckOutStarted { .. }
         | Event::ConnectionCheckOutFailed { .. }
         | Event::ConnectionCheckedOut { .. }
         | Event::ConnectionCheckedIn { .. }

@@ -152,7 +152,7 @@ fn kind(event: &Event<ConnectionError>) -> &'static str {
         | Event::ConnectionPoolClosed
         | Event::ConnectionCreated { .. }
         | Event::ConnectionReady { .. }
-        | Event::ConnectionCheckOutStarted
+        | Event::ConnectionCheckOutStarted { .. }
         | Event::ConnectionCheckedOut { .. }
         | Event::ConnectionCheckedIn { .. }
         | _ => event.name(),

@@ -58,7 +58,7 @@ impl Ledger {
                 let stage = self.connections.remove(connection_id);
                 stage.is_some_and(|stage| !matches!(stage, Stage::Out | Stage::Draining))
             }
-            Event::ConnectionCheckOutStarted => {
+            Event::ConnectionCheckOutStarted { .. } => {
                 self.started += 1;
                 true
             }
@@ -113,11 +113,13 @@ mod tests {
         let duration = std::time::Duration::ZERO;
         let created = |connection_id| Event::ConnectionCreated { connection_id };
         let ready = Event::ConnectionReady { connection_id: 1, duration };
-        let out = Event::ConnectionCheckedOut { connection_id: 1, duration };
+        let (request, waited) = (cenote_core::pool::WaiterId(1), duration.into());
+        let out = Event::ConnectionCheckedOut { connection_id: 1, request, duration: waited };
         let back = Event::ConnectionCheckedIn { connection_id: 1 };
         let reason = cenote_core::pool::CloseReason::PoolClosed;
         let gone = Event::ConnectionClosed { connection_id: 1, reason, error: None };
-        let (asks, closes) = (Event::ConnectionCheckOutStarted, Event::ConnectionPoolClosed);
+        let (asks, closes) =
+            (Event::ConnectionCheckOutStarted { request }, Event::ConnectionPoolClosed);
         let good = [&asks, &created(1), &ready, &out, &closes, &back, &gone].map(Clone::clone);
         assert_eq!(judge(&good), (7, true));
         for cut in 0..7 {

@@ -2,9 +2,7 @@
 //! serves or that has to wait, and the check-in of a healthy connection that becomes available or
 //! serves the oldest request.
 
-use core::time::Duration;
-
-use crate::pool::event::Event;
+use crate::pool::event::{Elapsed, Event};
 use crate::pool::id::{ConnId, WaiterId};
 use crate::pool::input::Purpose;
 use crate::pool::sink::{ActionSink, emit};
@@ -42,10 +40,11 @@ impl<S: PoolTypes> PoolState<S> {
             return None;
         }
         self.last_waiter = Some(id);
-        emit(out, || Event::ConnectionCheckOutStarted);
+        emit(out, || Event::ConnectionCheckOutStarted { request: id });
         emit(out, || Event::ConnectionCheckedOut {
             connection_id: choice.number(),
-            duration: Duration::ZERO,
+            request: id,
+            duration: Elapsed::ZERO,
         });
         Some((choice, self.connections.check_out(choice, now, purpose)))
     }
@@ -105,7 +104,7 @@ impl<S: PoolTypes> PoolState<S> {
         }
         self.now = now;
         self.last_waiter = Some(id);
-        emit(out, || Event::ConnectionCheckOutStarted);
+        emit(out, || Event::ConnectionCheckOutStarted { request: id });
         let deadline = (limit, deadline.is_some());
         self.queue.push(Request::new(id, waiter, now, deadline, purpose));
         Ok(limit)
@@ -134,12 +133,12 @@ impl<S: PoolTypes> PoolState<S> {
             return Err(conn);
         }
         let Some(request) = self.queue.pop() else { return Err(conn) };
-        let Request { waiter, purpose, started, .. } = request;
+        let Request { id: request, waiter, purpose, started, .. } = request;
         self.now = now;
         let connection_id = id.number();
         emit(out, || Event::ConnectionCheckedIn { connection_id });
-        let duration = now.saturating_since(started);
-        emit(out, || Event::ConnectionCheckedOut { connection_id, duration });
+        let duration = Elapsed::between(started, now);
+        emit(out, || Event::ConnectionCheckedOut { connection_id, request, duration });
         self.connections.reuse(id, now, purpose);
         Ok((waiter, conn))
     }

@@ -44,13 +44,13 @@ impl<S: PoolTypes> PoolState<S> {
         out: &mut impl ActionSink<S>,
     ) {
         self.last_waiter = Some(id);
-        emit(out, || Event::ConnectionCheckOutStarted);
+        emit(out, || Event::ConnectionCheckOutStarted { request: id });
         let is_first = self.status == Status::Ready && self.queue.is_empty();
         let source = if is_first { self.find_source(deadline, out) } else { None };
         let started = self.now;
         // Most check-outs end here, without the cost of building a request.
-        if let Some(Source::Available(id)) = source {
-            return self.check_out_available(id, waiter, started, purpose, out);
+        if let Some(Source::Available(conn)) = source {
+            return self.check_out_available(conn, id, waiter, started, purpose, out);
         }
         let limit = deadline.or_else(|| self.settings.max_wait.map(|max| started.after(max)));
         let request = Request::new(id, waiter, started, (limit, deadline.is_some()), purpose);
@@ -93,8 +93,8 @@ impl<S: PoolTypes> PoolState<S> {
             let Some(request) = self.queue.pop() else { break };
             match source {
                 Source::Available(id) => {
-                    let Request { waiter, started, purpose, .. } = request;
-                    self.check_out_available(id, waiter, started, purpose, out);
+                    let Request { id: request, waiter, started, purpose, .. } = request;
+                    self.check_out_available(id, request, waiter, started, purpose, out);
                 }
                 Source::Later(later) => self.serve_later(request, later, out),
             }
@@ -158,13 +158,14 @@ impl<S: PoolTypes> PoolState<S> {
     fn check_out_available(
         &mut self,
         id: ConnId,
+        request: WaiterId,
         waiter: S::Waiter,
         started: Instant,
         purpose: Purpose,
         out: &mut impl ActionSink<S>,
     ) {
         let conn = self.connections.check_out(id, self.now, purpose);
-        self.deliver(id, conn, waiter, started, out);
+        self.deliver((id, conn), request, waiter, started, out);
     }
 
     /// Starts a connection that belongs to the request. The request has left the queue, so that the

@@ -143,9 +143,9 @@ impl<S: PoolTypes> PoolState<S> {
         self.start_lifetime(id);
         match owner {
             Some(request) => {
-                let Request { waiter, started, purpose, .. } = request;
+                let Request { id: request, waiter, started, purpose, .. } = request;
                 self.connections.start_use(id, self.now, purpose);
-                self.deliver(id, conn, waiter, started, out);
+                self.deliver((id, conn), request, waiter, started, out);
             }
             None if self.has_surplus() => {
                 self.remove(id, CloseReason::Idle, None, out);

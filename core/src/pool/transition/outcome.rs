@@ -4,8 +4,8 @@ use alloc::sync::Arc;
 
 use crate::pool::action::Action;
 use crate::pool::error::CheckOutError;
-use crate::pool::event::Event;
-use crate::pool::id::ConnId;
+use crate::pool::event::{Elapsed, Event};
+use crate::pool::id::{ConnId, WaiterId};
 use crate::pool::sink::{ActionSink, emit};
 use crate::pool::snapshot::Snapshot;
 use crate::pool::state::PoolState;
@@ -17,15 +17,16 @@ impl<S: PoolTypes> PoolState<S> {
     #[inline(always)]
     pub(super) fn deliver(
         &mut self,
-        id: ConnId,
-        conn: S::Conn,
+        (id, conn): (ConnId, S::Conn),
+        request: WaiterId,
         waiter: S::Waiter,
         started: Instant,
         out: &mut impl ActionSink<S>,
     ) {
         emit(out, || Event::ConnectionCheckedOut {
             connection_id: id.number(),
-            duration: self.now.saturating_since(started),
+            request,
+            duration: Elapsed::between(started, self.now),
         });
         out.act(Action::Deliver { waiter, outcome: Ok((id, conn)) });
     }
@@ -39,7 +40,7 @@ impl<S: PoolTypes> PoolState<S> {
         emit(out, || Event::ConnectionCheckOutFailed {
             request: request.id,
             error: error.clone(),
-            duration: self.now.saturating_since(request.started).into(),
+            duration: Elapsed::between(request.started, self.now),
         });
         out.act(Action::Deliver { waiter: request.waiter, outcome: Err(error) });
     }

@@ -341,7 +341,7 @@ impl Pool {
                 let (connection_id, service_id) = (id as u32, None);
                 ConnectionClosedEvent { address, connection_id, reason, service_id }.into()
             }
-            Event::ConnectionCheckOutStarted => ConnectionCheckoutStartedEvent { address }.into(),
+            Event::ConnectionCheckOutStarted { .. } => ConnectionCheckoutStartedEvent { address }.into(),
             Event::ConnectionCheckOutFailed { error, duration, .. } => {
                 let reason = match error.reason() {
                     CheckOutFailedReason::PoolClosed => ConnectionCheckoutFailedReason::PoolClosed,
@@ -351,7 +351,8 @@ impl Pool {
                 let duration = duration.get();
                 ConnectionCheckoutFailedEvent { address, reason, duration }.into()
             }
-            Event::ConnectionCheckedOut { connection_id: id, duration } => {
+            Event::ConnectionCheckedOut { connection_id: id, duration, .. } => {
+                let duration = duration.get();
                 ConnectionCheckedOutEvent { address, connection_id: id as u32, duration }.into()
             }
             Event::ConnectionCheckedIn { connection_id: id } => {

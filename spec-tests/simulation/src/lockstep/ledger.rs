@@ -138,7 +138,7 @@ impl Ledger {
                 let Ok(place) = self.place(*connection_id) else { return broken(self) };
                 self.connections.remove(place);
             }
-            Event::ConnectionCheckOutStarted => self.outstanding += 1,
+            Event::ConnectionCheckOutStarted { .. } => self.outstanding += 1,
             Event::ConnectionCheckOutFailed { error, .. } => {
                 if self.outstanding == 0 || reason_of(error) != error.reason() {
                     return broken(self);

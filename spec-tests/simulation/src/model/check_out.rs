@@ -21,7 +21,7 @@ impl<S: PoolTypes> Model<S> {
     ) {
         self.last_waiter = Some(id);
         // T-06: before the state is checked.
-        self.emit(Event::ConnectionCheckOutStarted);
+        self.emit(Event::ConnectionCheckOutStarted { request: id });
         // CS-07: a deadline of the caller replaces waitQueueTimeoutMS, where 0 means no limit.
         let timeout = self.options.wait_queue_timeout.filter(|timeout| !timeout.is_zero());
         let by_options = timeout.map(|timeout| self.now + timeout);
@@ -147,8 +147,12 @@ impl<S: PoolTypes> Model<S> {
 
     // DU-03.
     pub(super) fn deliver(&mut self, id: ConnId, conn: S::Conn, request: Request<S::Waiter>) {
-        let duration = self.now.saturating_since(request.started);
-        self.emit(Event::ConnectionCheckedOut { connection_id: id.number(), duration });
+        let duration = self.now.saturating_since(request.started).into();
+        self.emit(Event::ConnectionCheckedOut {
+            connection_id: id.number(),
+            request: request.id,
+            duration,
+        });
         self.actions.push(Action::Deliver { waiter: request.waiter, outcome: Ok((id, conn)) });
     }
 

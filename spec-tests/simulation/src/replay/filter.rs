@@ -176,7 +176,7 @@ fn connection_of_action(action: &Action<Traced>) -> Option<u64> {
             | Event::ConnectionPoolReady
             | Event::ConnectionPoolCleared { .. }
             | Event::ConnectionPoolClosed
-            | Event::ConnectionCheckOutStarted
+            | Event::ConnectionCheckOutStarted { .. }
             | Event::ConnectionCheckOutFailed { .. }
             | _ => None,
         },

@@ -139,7 +139,7 @@ fn event(event: &Event<Cause>) -> String {
         | Event::ConnectionPoolReady
         | Event::ConnectionPoolCleared { .. }
         | Event::ConnectionPoolClosed
-        | Event::ConnectionCheckOutStarted
+        | Event::ConnectionCheckOutStarted { .. }
         | _ => name.to_owned(),
     }
 }

@@ -60,7 +60,7 @@ fn event(event: &Event<String>) -> String {
         | Event::ConnectionPoolClosed
         | Event::ConnectionCreated { .. }
         | Event::ConnectionReady { .. }
-        | Event::ConnectionCheckOutStarted
+        | Event::ConnectionCheckOutStarted { .. }
         | Event::ConnectionCheckedOut { .. }
         | Event::ConnectionCheckedIn { .. }
         | Event::ConnectionPendingResponseStarted { .. }

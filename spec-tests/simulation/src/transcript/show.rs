@@ -55,12 +55,14 @@ fn event(event: &Event<String>) -> String {
         }
         Event::ConnectionPoolReady
         | Event::ConnectionPoolClosed
-        | Event::ConnectionCheckOutStarted => name.to_owned(),
+        | Event::ConnectionCheckOutStarted { .. } => name.to_owned(),
         Event::ConnectionCreated { connection_id }
         | Event::ConnectionCheckedIn { connection_id } => format!("{name} {connection_id}"),
-        Event::ConnectionReady { connection_id, duration }
-        | Event::ConnectionCheckedOut { connection_id, duration } => {
+        Event::ConnectionReady { connection_id, duration } => {
             format!("{name} {connection_id} ({})", span(*duration))
+        }
+        Event::ConnectionCheckedOut { connection_id, duration, .. } => {
+            format!("{name} {connection_id} ({})", span(duration.get()))
         }
         Event::ConnectionClosed { connection_id, reason, error } => {
             let error = error.as_ref().map(|error| format!(" {error:?}")).unwrap_or_default();

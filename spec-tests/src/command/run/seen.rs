@@ -63,7 +63,7 @@ impl Seen {
             Event::ConnectionPoolCreated { .. }
             | Event::ConnectionPoolClosed
             | Event::ConnectionCreated { .. }
-            | Event::ConnectionCheckOutStarted
+            | Event::ConnectionCheckOutStarted { .. }
             | Event::ConnectionCheckOutFailed { .. }
             | Event::ConnectionCheckedOut { .. }
             | Event::ConnectionCheckedIn { .. }

@@ -64,7 +64,7 @@ impl Ear {
         self.guard.hear(event, address);
         let mut counts = self.counts.lock().expect("no panic");
         match event {
-            Event::ConnectionCheckOutStarted => counts.asked += 1,
+            Event::ConnectionCheckOutStarted { .. } => counts.asked += 1,
             Event::ConnectionCheckOutFailed { .. } | Event::ConnectionCheckedOut { .. } => {
                 counts.answered += 1;
             }

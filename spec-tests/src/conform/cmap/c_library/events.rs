@@ -108,7 +108,7 @@ impl CPool {
             let reason = self.close_reason(action.reason);
             Event::ConnectionClosed { connection_id, reason, error: self.cause(action) }
         } else if is(EventKind::CheckOutStarted) {
-            Event::ConnectionCheckOutStarted
+            Event::ConnectionCheckOutStarted { request: WaiterId(action.owner) }
         } else if is(EventKind::CheckOutFailed) {
             let error = self.error(action).error().clone();
             assert_eq!(self.text(TextKind::Reason), error.reason().as_str());
@@ -116,7 +116,10 @@ impl CPool {
             let (request, duration) = (WaiterId(action.owner), duration.into());
             Event::ConnectionCheckOutFailed { request, error, duration }
         } else if is(EventKind::CheckedOut) {
-            Event::ConnectionCheckedOut { connection_id, duration }
+            {
+                let (request, duration) = (WaiterId(action.owner), duration.into());
+                Event::ConnectionCheckedOut { connection_id, request, duration }
+            }
         } else if is(EventKind::CheckedIn) {
             Event::ConnectionCheckedIn { connection_id }
         } else {
