@@ -26,11 +26,15 @@ pub(super) struct FlightRecorder {
 }
 
 impl FlightRecorder {
-    pub(super) fn new<S: PoolTypes>(bytes: usize, pool: &PoolState<S>) -> Self {
+    pub(super) fn new<S: PoolTypes>(
+        bytes: usize,
+        pool: &PoolState<S>,
+        place: Option<Place>,
+    ) -> Self {
         let mut present = Chunk::with_capacity(bytes / 2);
         let mut past = Chunk::with_capacity(bytes / 2);
-        present.restart(pool, 0, None);
-        past.restart(pool, 0, None);
+        present.restart(pool, 0, place);
+        past.restart(pool, 0, place);
         Self { present, past, has_past: false }
     }
 

@@ -70,9 +70,13 @@ pub(super) struct Journal {
 }
 
 impl Journal {
-    pub(super) fn new<S: PoolTypes>(options: JournalOptions, pool: &PoolState<S>) -> Self {
+    pub(super) fn new<S: PoolTypes>(
+        options: JournalOptions,
+        pool: &PoolState<S>,
+        place: Option<Place>,
+    ) -> Self {
         let mut present = Chunk::with_capacity(options.chunk_bytes);
-        present.restart(pool, 0, None);
+        present.restart(pool, 0, place);
         present.log.has_actions = options.actions;
         let (full, spare) = (VecDeque::new(), Vec::new());
         Self { options, present, full, spare, since_fingerprint: 0 }
@@ -223,7 +227,7 @@ mod tests {
         let options = PoolOptions::default();
         let pool =
             PoolState::<NoPayload>::new(Instant::ORIGIN, options, &mut |_| {}).expect("options");
-        let mut journal = Journal::new(JournalOptions::default(), &pool);
+        let mut journal = Journal::new(JournalOptions::default(), &pool, None);
         let full = |journal: &mut Journal| {
             journal.record(&pool, Instant::ORIGIN, &Input::Ready);
             journal.flush(&pool);
@@ -251,7 +255,7 @@ mod tests {
             PoolState::<NoPayload>::new(Instant::ORIGIN, PoolOptions::default(), &mut |_| {});
         let pool = pool.expect("options");
         let options = JournalOptions::default().with_chunk_bytes(1).with_backlog(2);
-        let mut journal = Journal::new(options, &pool);
+        let mut journal = Journal::new(options, &pool, None);
         for _ in 0..1000 {
             journal.record(&pool, Instant::ORIGIN, &Input::Ready);
         }

@@ -44,6 +44,8 @@ use super::recording::Recording;
 pub struct Recorder<S: PoolTypes> {
     pool: PoolState<S>,
     recording: Recording,
+    /// Also of check-outs before a recording that begins later.
+    place: Option<Place>,
 }
 
 impl<S: PoolTypes> Recorder<S>
@@ -52,7 +54,7 @@ where
 {
     /// Wraps a pool, new or not; records nothing yet.
     pub const fn new(pool: PoolState<S>) -> Self {
-        Self { pool, recording: Recording::Nothing }
+        Self { pool, recording: Recording::Nothing, place: None }
     }
 
     /// Keeps the last inputs in `bytes` bytes, which are allocated now (at least a few hundred),
@@ -60,7 +62,7 @@ where
     /// present state.
     #[must_use]
     pub fn with_flight_recorder(mut self, bytes: usize) -> Self {
-        let flight = FlightRecorder::new(bytes, &self.pool);
+        let flight = FlightRecorder::new(bytes, &self.pool, self.place);
         self.recording.set_flight(flight);
         self
     }
@@ -75,7 +77,7 @@ where
     /// As [`with_journal`](Self::with_journal), on a recorder that is in use. A journal that has
     /// begun is replaced, with its chunks.
     pub fn begin_journal(&mut self, options: JournalOptions) {
-        let journal = Journal::new(options, &self.pool);
+        let journal = Journal::new(options, &self.pool, self.place);
         self.recording.set_journal(journal);
     }
 
@@ -112,11 +114,13 @@ where
         Ok(())
     }
 
-    /// Records where in the program the check-outs that follow are called; `None` if that is not known. Costs
+    /// Records where in the program the check-outs that follow are called; `None` if that is not known. It holds
+    /// for recordings that begin later, too. Costs
     /// five bytes where it is another place than before. A log of some thousand check-outs has room for 255
     /// different places.
     #[inline(never)]
     pub fn set_place(&mut self, place: Option<Place>) {
+        self.place = place;
         self.recording.set_place(&self.pool, place);
     }
 
@@ -221,7 +225,7 @@ where
     S::Cause: TraceCause,
 {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { pool, recording } = self;
+        let Self { pool, recording, place: _ } = self;
         f.debug_struct("Recorder")
             .field("pool", pool)
             .field("flight_recorder", &recording.flight().is_some())

@@ -60,6 +60,33 @@ fn each_check_out_has_its_place_across_chunks_and_gaps() {
 }
 
 #[test]
+fn a_recording_that_begins_later_knows_the_place() {
+    let mut run = RandomRun::new(5, 200);
+    let mut recorded = pool(&run);
+    let here = Place::new("src/orders.rs", 41, 32);
+    recorded.set_place(Some(here));
+    let mut recorded = recorded.with_flight_recorder(64 << 10).with_journal(small_chunks());
+    // A second journal takes the place of the first.
+    recorded.begin_journal(small_chunks());
+    while let Some((now, input)) = run.next_tagged(&recorded) {
+        let _ = recorded.handle(now, input, &mut Vec::<cenote_core::pool::Action<Tagged>>::new());
+    }
+    let flight = recorded.flight_recording().expect("there is a flight recorder");
+    let flight = flight.write_to(&info(), Vec::new()).expect("memory");
+    for trace in [flight, finish(recorded, TraceWriter::new(Vec::new(), info()))] {
+        let mut replay = Replay::new(trace.as_slice()).expect("a trace");
+        let mut asked = 0;
+        while let Some(step) = replay.step(&mut Vec::new()).expect("a good trace") {
+            if matches!(step.input, Input::CheckOutRequested { .. }) {
+                assert_eq!(step.place.as_deref(), Some(here.to_string().as_str()));
+                asked += 1;
+            }
+        }
+        assert!(asked > 10, "{asked}");
+    }
+}
+
+#[test]
 fn a_flight_recorder_keeps_the_place_when_it_begins_again() {
     let mut known = 0;
     for seed in 0..100 {

@@ -310,6 +310,7 @@ fn a_dump_and_a_recording_are_written_on_demand<R: TestRuntime>() {
         let again = inspector.error(&format!("record 1 {}", into.display()));
         assert_eq!(again, "the pool is being recorded already");
         drop(pool.check_out().expect("a connection"));
+        let line = line!() - 1;
         if stops {
             assert_eq!(inspector.ask("stop 1")["stopped"], 1);
         }
@@ -321,8 +322,18 @@ fn a_dump_and_a_recording_are_written_on_demand<R: TestRuntime>() {
         while names(&recorded).unwrap_or_default() != ["CheckOutRequested", "CheckedIn"] {
             assert!(began.elapsed() < PATIENCE, "{:?}", names(&recorded));
         }
+        // The second time nothing was called anywhere else between.
+        let place = first_place(&recorded).expect("the place of the check-out");
+        assert!(place.contains(&format!("inspection.rs:{line}:")), "{place}");
     }
     pool.close();
+}
+
+/// Where the first check-out of a trace was called.
+fn first_place(path: &str) -> Option<String> {
+    let mut replay = Replay::new(File::open(path).expect("a file")).expect("a trace");
+    let step = replay.step(&mut |_| {}).expect("a step");
+    Some(step?.place?.to_string())
 }
 
 /// The names of the inputs of a trace.
