@@ -149,7 +149,7 @@ fn every_command_has_a_manual_page() {
 }
 
 #[test]
-fn whoever_has_seen_enough_may_go() {
+fn a_reader_that_closes_its_pipe_early_gets_no_error() {
     let output = Command::new("bash")
         .args(["-c", "\"$0\" completions bash | head -1", env!("CARGO_BIN_EXE_cenote")])
         .output()
@@ -160,7 +160,7 @@ fn whoever_has_seen_enough_may_go() {
 
 /// As in `… | head`: the reader closes the pipe early.
 #[test]
-fn nobody_has_to_read_to_the_end() {
+fn a_closed_standard_output_is_no_failure() {
     for arguments in [&["explore", "--depth", "2"][..], &["simulate", "--runs", "1"]] {
         let mut begun = Command::new(env!("CARGO_BIN_EXE_cenote"))
             .args(arguments)
