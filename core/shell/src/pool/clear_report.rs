@@ -1,6 +1,8 @@
+use std::collections::BTreeSet;
+
 use cenote_core::error::ConnectionError;
 use cenote_core::pool::{
-    ConnectionInfo, ConnectionState, Instant, PoolState, PoolTypes, ServiceId, Status, WaitsFor,
+    ConnectionInfo, ConnectionState, Instant, PoolState, PoolTypes, ServiceId, Status,
 };
 
 /// What a clear did: to the requests and connections that there were.
@@ -21,44 +23,64 @@ pub(super) struct ClearReport {
     pub(super) pending: u32,
 }
 
-impl ClearReport {
-    /// About a clear that is about to happen. `None` if no `ConnectionPoolCleared` follows: then it is one of
-    /// many for the same trouble, or hits nothing.
+/// What a [`ClearReport`] needs from before the clear.
+#[derive(Debug)]
+pub(super) struct BeforeClear {
+    cause: ConnectionError,
+    interrupt: bool,
+    service: Option<ServiceId>,
+    generation: Option<u64>,
+    requests: u64,
+    /// Those that are not stale.
+    connections: Vec<ConnectionInfo>,
+}
+
+impl BeforeClear {
+    /// `None` if no `ConnectionPoolCleared` can follow: the clear is one of many for the same trouble.
     #[cold]
     #[inline(never)]
     pub(super) fn new<S: PoolTypes>(
         state: &PoolState<S>,
-        at: Instant,
         cause: &ConnectionError,
         interrupt: bool,
         service: Option<ServiceId>,
-    ) -> Option<Self> {
-        let hits_nothing = service.is_some_and(|it| state.service_generation(it).is_none());
-        if state.snapshot().status != Status::Ready || hits_nothing {
+    ) -> Option<Box<Self>> {
+        let is_ready = state.snapshot().status == Status::Ready;
+        is_ready.then(|| {
+            Box::new(Self {
+                cause: cause.clone(),
+                interrupt,
+                service,
+                generation: generation(state, service),
+                requests: requests(state),
+                connections: state.connections().filter(|it| !it.stale).collect(),
+            })
+        })
+    }
+
+    /// `None` if the clear hit nothing.
+    pub(super) fn report<S: PoolTypes>(
+        &self,
+        state: &PoolState<S>,
+        at: Instant,
+    ) -> Option<ClearReport> {
+        let Self { cause, interrupt, service, generation: before, .. } = self;
+        if generation(state, *service) == *before {
             return None;
         }
-        let is_hit = |waits_for| match waits_for {
-            WaitsFor::Establishment(_) => interrupt,
-            WaitsFor::PendingResponse(_) | WaitsFor::Connection | WaitsFor::Permit | _ => true,
-        };
-        // The requests of a pool with services wait for any of them.
-        let requests = match service {
-            Some(_) => 0,
-            None => state.waiters().filter(|waiter| is_hit(waiter.waits_for)).count() as u64,
-        };
-        let is_hit =
-            |connection: &ConnectionInfo| service.is_none() || connection.service == service;
-        let mut report = Self {
+        let mut report = ClearReport {
             at,
             cause: cause.clone(),
-            interrupt,
-            service,
-            requests,
+            interrupt: *interrupt,
+            service: *service,
+            requests: self.requests.saturating_sub(requests(state)),
             in_use: 0,
             idle: 0,
             pending: 0,
         };
-        for connection in state.connections().filter(is_hit).filter(|it| !it.stale) {
+        let left: BTreeSet<_> =
+            state.connections().filter(|it| !it.stale).map(|it| it.id).collect();
+        for connection in self.connections.iter().filter(|it| !left.contains(&it.id)) {
             match connection.state {
                 ConnectionState::InUse { .. } => report.in_use += 1,
                 ConnectionState::Pending { .. } => report.pending += 1,
@@ -69,4 +91,18 @@ impl ClearReport {
         }
         Some(report)
     }
+}
+
+/// The generation of what is cleared.
+fn generation<S: PoolTypes>(state: &PoolState<S>, service: Option<ServiceId>) -> Option<u64> {
+    match service {
+        Some(service) => state.service_generation(service),
+        None => Some(state.generation()),
+    }
+}
+
+/// How many wait, be it in the queue or for a connection of their own.
+fn requests<S: PoolTypes>(state: &PoolState<S>) -> u64 {
+    let snapshot = state.snapshot();
+    snapshot.waiting.saturating_add(snapshot.owners)
 }

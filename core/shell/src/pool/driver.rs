@@ -17,7 +17,7 @@ use cenote_core::pool::{
     Action, ConnId, Input, Instant, InvalidOptions, PoolOptions, Snapshot, WaiterId,
 };
 
-use super::failures::Failures;
+use super::failure_counts::FailureCounts;
 use super::guard::PooledConnection;
 use super::inner::{ConnectionTask, PoolInner, TaskKey};
 use super::runtime_handle::RuntimeHandle;
@@ -76,7 +76,7 @@ pub struct PoolDriver<R: Runtime, K: Connector<R>> {
     subscribers: Subscribers,
     failure_handler: Option<FailureHandler>,
     leak_detector: LeakDetector,
-    pub(super) failures: Failures,
+    pub(super) failures: FailureCounts,
     /// Since when the pool is watched, in nanoseconds of its clock; `u64::MAX` while it is not.
     pub(super) watched_since: AtomicU64,
     traces: Traces,
@@ -138,7 +138,7 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
             subscribers,
             failure_handler,
             leak_detector: LeakDetector::new(inner.state.options(), leak_callback),
-            failures: Failures::default(),
+            failures: FailureCounts::default(),
             watched_since: AtomicU64::new(u64::MAX),
             traces,
             measured,
@@ -170,8 +170,11 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
         let is_timed = matches!(input, Input::SetOptions { .. }) || inner.state.is_recording();
         let context = self.context(&inner, is_timed);
         let mut wakes = WakeList::default();
-        inner.note_clear(|| self.now(), &input);
+        let clear = inner.before_clear(&input);
         inner.handle(context.now, input, context.wants_events, &mut wakes);
+        if let Some(before) = clear {
+            inner.after_clear(&before, self.now());
+        }
         panic_guard.defuse();
         self.release_and_run(inner, context, wakes);
     }
@@ -192,8 +195,11 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
         let mut inner = inner; // Released before the guard is dropped.
         let context = self.context(&inner, false);
         let mut wakes = WakeList::default();
-        inner.note_clear(|| self.now(), &input);
+        let clear = inner.before_clear(&input);
         inner.handle(context.now, input, context.wants_events, &mut wakes);
+        if let Some(before) = clear {
+            inner.after_clear(&before, self.now());
+        }
         panic_guard.defuse();
         drop(inner);
         let (worker, notifier) = (Arc::clone(self), Arc::clone(self));

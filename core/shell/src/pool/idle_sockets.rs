@@ -24,17 +24,31 @@ pub(super) const SWEEP_INTERVAL: Duration = Duration::from_millis(500);
 /// An idle connection that must not be used any more, and why.
 pub(super) type IdleFault = (ConnId, ConnectionError);
 
+/// The look at the connection that a check-out would get now.
+pub(super) enum IdleLook {
+    /// It is still to be taken.
+    Due,
+    /// The connection may be used.
+    Fine,
+    /// The connection has to be closed, and the next one looked at.
+    Broken(IdleFault),
+}
+
 impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
-    /// Closes connections that a check-out would get now and must not; first the one that a look has
-    /// [found](Self::next_fault) already.
+    /// Closes connections that a check-out would get now and must not.
     #[inline(always)]
     pub(super) fn close_broken(
         &self,
         inner: &mut PoolInner<R, K>,
-        mut found: Option<IdleFault>,
+        look: IdleLook,
         context: InputContext,
         wakes: &mut WakeList<R::Waiter>,
     ) {
+        let mut found = match look {
+            IdleLook::Fine => return,
+            IdleLook::Due => None,
+            IdleLook::Broken(fault) => Some(fault),
+        };
         while let Some((id, cause)) = found.take().or_else(|| self.next_fault(inner)) {
             self.close_faulty(inner, id, cause, context, wakes);
         }

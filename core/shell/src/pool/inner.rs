@@ -9,7 +9,7 @@ use std::sync::Arc;
 use cenote_core::outbox::Outbox;
 use cenote_core::pool::{Action, ConnId, Input, Instant, Misuse, Purpose, Status, WaiterId};
 
-use super::clear_report::ClearReport;
+use super::clear_report::{BeforeClear, ClearReport};
 use super::collector::{ActionCollector, EventCollector, Pending};
 use super::timer::TimerState;
 use super::types::{CheckOutResult, FailedCheckOut, PooledSocket, Types};
@@ -25,6 +25,8 @@ pub(super) struct PoolInner<R: Runtime, K: Connector<R>> {
     pub(super) state: RecordedPool<Types<R, K>>,
     /// The number of the last check-out.
     pub(super) check_outs: u64,
+    /// There is a socket at which the pool can be inspected. Only then its clears are counted.
+    pub(super) is_inspected: bool,
     /// How often the pool, or one of its services, was cleared.
     pub(super) clears: u64,
     pub(super) last_clear: Option<ClearReport>,
@@ -78,6 +80,7 @@ impl<R: Runtime, K: Connector<R>> PoolInner<R, K> {
             state,
             check_outs: 0,
             place: None,
+            is_inspected: false,
             clears: 0,
             last_clear: None,
             waiters: Waiters::new(),
@@ -87,6 +90,16 @@ impl<R: Runtime, K: Connector<R>> PoolInner<R, K> {
             last_task: 0,
             interrupts: BTreeMap::new(),
         }
+    }
+
+    /// Since when the request waits that has waited longest.
+    pub(super) fn oldest_request(&self) -> Option<Instant> {
+        // Requests that own a connection come first, the oldest of them and of the others first.
+        let owners = usize::try_from(self.state.snapshot().owners).unwrap_or(usize::MAX);
+        let mut waiters = self.state.waiters().map(|waiter| waiter.started);
+        let first = waiters.next();
+        let second = owners.checked_sub(1).and_then(|rest| waiters.nth(rest));
+        first.into_iter().chain(second).min()
     }
 
     pub(super) fn is_closed(&self) -> bool {
@@ -136,20 +149,23 @@ impl<R: Runtime, K: Connector<R>> PoolInner<R, K> {
         }
     }
 
-    /// Notes what an input that clears the pool will do. To be called before it is fed.
+    /// What is to be known before an input is fed that clears a pool that is inspected.
     #[inline(always)]
-    pub(super) fn note_clear(
-        &mut self,
-        clock: impl FnOnce() -> Instant,
-        input: &Input<Types<R, K>>,
-    ) {
-        if let Input::Clear { cause, interrupt, service } = input {
-            if let Some(report) =
-                ClearReport::new(&self.state, clock(), cause, *interrupt, *service)
-            {
-                self.clears += 1;
-                self.last_clear = Some(report);
-            }
+    pub(super) fn before_clear(&self, input: &Input<Types<R, K>>) -> Option<Box<BeforeClear>> {
+        let Input::Clear { cause, interrupt, service } = input else { return None };
+        if !self.is_inspected {
+            return None;
+        }
+        BeforeClear::new(&self.state, cause, *interrupt, *service)
+    }
+
+    /// Notes what that input has done.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn after_clear(&mut self, before: &BeforeClear, at: Instant) {
+        if let Some(report) = before.report(&self.state, at) {
+            self.clears += 1;
+            self.last_clear = Some(report);
         }
     }
 

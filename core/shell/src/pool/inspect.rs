@@ -53,6 +53,7 @@ struct Lists {
 impl<R: Runtime, K: Connector<R>> InspectedPool for PoolDriver<R, K> {
     fn begin(&self) {
         self.failures.keeps_last.store(true, Ordering::Relaxed);
+        self.lock().is_inspected = true;
     }
 
     fn set_watched(&self, is_watched: bool) {
@@ -111,15 +112,13 @@ impl<R: Runtime, K: Connector<R>> InspectedPool for PoolDriver<R, K> {
 
 impl Counts {
     fn of<R: Runtime, K: Connector<R>>(inner: &PoolInner<R, K>, now: Instant) -> Self {
-        let (state, snapshot) = (&inner.state, inner.state.snapshot());
-        // Requests that own a connection come first, then the queue; each from the oldest on.
-        let first = usize::try_from(snapshot.owners).unwrap_or(usize::MAX).saturating_add(1);
+        let state = &inner.state;
         Self {
             now,
-            snapshot,
+            snapshot: state.snapshot(),
             check_outs: inner.check_outs,
             clears: inner.clears,
-            oldest: state.waiters().take(first).map(|request| request.started).min(),
+            oldest: inner.oldest_request(),
             has_flight_recorder: state.has_flight_recorder(),
             is_recorded: state.is_journaled(),
         }

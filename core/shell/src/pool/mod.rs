@@ -29,7 +29,7 @@ mod drain;
 mod driver;
 mod establish;
 mod failure;
-mod failures;
+mod failure_counts;
 mod fork;
 mod fork_guarded;
 mod guard;

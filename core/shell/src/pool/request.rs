@@ -11,7 +11,7 @@ use cenote_core::pool::{Instant, Purpose};
 
 use super::check_out::Until;
 use super::driver::{InnerGuard, PoolDriver};
-use super::idle_sockets::IdleFault;
+use super::idle_sockets::{IdleFault, IdleLook};
 use super::inner::{CheckOutArgs, PoolInner};
 use super::types::{CheckOutResult, PooledSocket, outcome};
 use super::waiters::WaiterKey;
@@ -50,7 +50,8 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
         if inner.state.is_recording() {
             inner.set_place(caller);
             panic_guard.defuse();
-            return self.request_by_input(inner, None, until.begin(self), purpose, waiter);
+            let (look, span) = (IdleLook::Due, CheckOutSpan::default());
+            return self.request_by_input(inner, look, until.begin(self), purpose, waiter, span);
         }
         if self.wants_events() {
             panic_guard.defuse();
@@ -66,7 +67,8 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
             }
             Ok(None) => self.request_in_turn(inner, until.begin(self), purpose, waiter),
             Err(fault) => {
-                self.request_by_input(inner, Some(fault), until.begin(self), purpose, waiter)
+                let (look, span) = (IdleLook::Broken(fault), CheckOutSpan::default());
+                self.request_by_input(inner, look, until.begin(self), purpose, waiter, span)
             }
         }
     }
@@ -80,30 +82,34 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
         caller: &'static Location<'static>,
         waiter: impl FnOnce() -> R::Waiter,
     ) -> Result<CheckOutResult<R, K>, WaiterKey> {
+        let panic_guard = PanicGuard::new(&**self);
         let mut inner = self.lock();
         inner.set_place(caller);
         let fault = self.next_fault(&mut inner);
-        if fault.is_none() && inner.state.next_available().is_some() {
-            return self.request_by_input(inner, None, deadline, purpose, waiter);
+        let is_served = fault.is_none() && inner.state.next_available().is_some();
+        panic_guard.defuse();
+        if is_served {
+            let (look, span) = (IdleLook::Fine, CheckOutSpan::default());
+            return self.request_by_input(inner, look, deadline, purpose, waiter, span);
         }
         // A collector of spans must not be called under the lock, and an establishment needs the span that is above it.
-        self.close_found(inner, fault);
+        match fault {
+            Some(fault) => self.close_found(inner, fault),
+            None => drop(inner),
+        }
         let span = CheckOutSpan::begin(self.address());
         let mut inner = self.lock();
         inner.set_place(caller);
-        self.request_by_input_in(inner, None, deadline, purpose, waiter, span)
+        self.request_by_input(inner, IdleLook::Due, deadline, purpose, waiter, span)
     }
 
     /// Closes a connection that was found broken, and releases the lock.
-    fn close_found(self: &Arc<Self>, inner: InnerGuard<'_, R, K>, broken: Option<IdleFault>) {
-        if broken.is_none() {
-            return;
-        }
+    fn close_found(self: &Arc<Self>, inner: InnerGuard<'_, R, K>, broken: IdleFault) {
         let panic_guard = PanicGuard::new(&**self);
         let mut inner = inner; // Released before the guard is dropped.
         let context = self.context(&inner, true);
         let mut wakes = WakeList::default();
-        self.close_broken(&mut inner, broken, context, &mut wakes);
+        self.close_broken(&mut inner, IdleLook::Broken(broken), context, &mut wakes);
         panic_guard.defuse();
         self.release_and_run(inner, context, wakes);
     }
@@ -121,15 +127,15 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
         let mut inner = inner; // Released before the guard is dropped.
         let checked_out = self.check_out_at_once::<true>(&mut inner, self.now(), purpose);
         panic_guard.defuse();
-        let fault = match checked_out {
+        let look = match checked_out {
             Ok(Some(conn)) => {
                 self.release_and_notify(inner);
                 return Ok(Ok(conn));
             }
-            Ok(None) => None,
-            Err(fault) => Some(fault),
+            Ok(None) => IdleLook::Due,
+            Err(fault) => IdleLook::Broken(fault),
         };
-        self.request_by_input(inner, fault, deadline, purpose, waiter)
+        self.request_by_input(inner, look, deadline, purpose, waiter, CheckOutSpan::default())
     }
 
     /// A [request](Self::request) that no available connection serves, so that it probably has to wait.
@@ -150,7 +156,8 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
         let enqueued = inner.enqueue_at_once(now, since, args);
         panic_guard.defuse();
         let Some((key, limit)) = enqueued else {
-            return self.request_by_input(inner, None, deadline, purpose, waiter);
+            let (look, span) = (IdleLook::Due, CheckOutSpan::default());
+            return self.request_by_input(inner, look, deadline, purpose, waiter, span);
         };
         let parked = inner.waiters.park(key, waiter);
         let timer = limit.and_then(|limit| inner.arm_at(limit));
@@ -158,25 +165,12 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
         Err(self.waiting(key, parked))
     }
 
-    /// A [request](Self::request) that is fed to the machine as an input, after a connection that was found broken.
+    /// A [request](Self::request) that is fed to the machine as an input, after the connections that must not be used.
     #[inline(never)]
     fn request_by_input(
         self: &Arc<Self>,
         inner: InnerGuard<'_, R, K>,
-        broken: Option<IdleFault>,
-        deadline: Option<std::time::Instant>,
-        purpose: Purpose,
-        waiter: impl FnOnce() -> R::Waiter,
-    ) -> Result<CheckOutResult<R, K>, WaiterKey> {
-        let span = CheckOutSpan::default();
-        self.request_by_input_in(inner, broken, deadline, purpose, waiter, span)
-    }
-
-    #[inline(always)]
-    fn request_by_input_in(
-        self: &Arc<Self>,
-        inner: InnerGuard<'_, R, K>,
-        broken: Option<IdleFault>,
+        look: IdleLook,
         deadline: Option<std::time::Instant>,
         purpose: Purpose,
         waiter: impl FnOnce() -> R::Waiter,
@@ -187,7 +181,7 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
         let is_timed = deadline.is_some() || self.is_watched();
         let context = self.context(&inner, is_timed).of_use();
         let mut wakes = WakeList::default();
-        self.close_broken(&mut inner, broken, context, &mut wakes);
+        self.close_broken(&mut inner, look, context, &mut wakes);
         let args = CheckOutArgs { deadline: deadline.map(|at| self.instant(at)), purpose };
         let before = span.is_some().then(|| inner.state.snapshot());
         let answer = inner.check_out(context.now, args, R::now, context.wants_events, &mut wakes);

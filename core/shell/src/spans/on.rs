@@ -28,7 +28,7 @@ pub(crate) fn are_wanted() -> bool {
 
 #[inline(never)]
 fn are_enabled() -> bool {
-    quietly(|| span_enabled!(target: TARGET, Level::INFO)).unwrap_or_default()
+    contain(|| span_enabled!(target: TARGET, Level::INFO)).unwrap_or_default()
 }
 
 /// The check-outs of a pool that wait, by their numbers.
@@ -68,7 +68,7 @@ impl CheckOutSpans {
             return EstablishSpan::default();
         }
         let parent = owner.and_then(|owner| Some(self.all().get(&owner)?.0.clone()));
-        EstablishSpan(Mutex::new(Some(QuietSpan::new(|| {
+        EstablishSpan(Mutex::new(Some(ContainedSpan::new(|| {
             let parent = parent.as_ref().and_then(CheckOutSpan::id);
             info_span!(
                 target: TARGET,
@@ -101,7 +101,7 @@ impl CheckOutSpans {
 
 /// A check-out that probably waits. Clones are the same; the default is none.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct CheckOutSpan(Option<Arc<QuietSpan>>);
+pub(crate) struct CheckOutSpan(Option<Arc<ContainedSpan>>);
 
 impl CheckOutSpan {
     /// A child of the span that the caller is in.
@@ -120,7 +120,7 @@ impl CheckOutSpan {
                 "otel.status_code" = Empty,
             )
         };
-        Self(Some(Arc::new(QuietSpan::new(begin))))
+        Self(Some(Arc::new(ContainedSpan::new(begin))))
     }
 
     pub(crate) const fn is_some(&self) -> bool {
@@ -155,7 +155,7 @@ impl CheckOutSpan {
 
 /// The establishment of a connection, until it ends.
 #[derive(Debug, Default)]
-pub(crate) struct EstablishSpan(Mutex<Option<QuietSpan>>);
+pub(crate) struct EstablishSpan(Mutex<Option<ContainedSpan>>);
 
 impl EstablishSpan {
     pub(crate) fn is_some(&self) -> bool {
@@ -177,9 +177,9 @@ impl EstablishSpan {
             };
         }
         let Some(parent) = self.span().as_ref().and_then(|span| span.0.as_ref()?.id()) else {
-            return StageSpan(QuietSpan(None));
+            return StageSpan(ContainedSpan(None));
         };
-        StageSpan(QuietSpan::new(|| match stage {
+        StageSpan(ContainedSpan::new(|| match stage {
             Stage::Dns => named!(parent, "name resolution"),
             Stage::Tcp => named!(parent, "TCP connect"),
             Stage::Proxy => named!(parent, "SOCKS5 proxy"),
@@ -205,14 +205,14 @@ impl EstablishSpan {
         span.into_iter().for_each(|span| span.fail(ABORTED));
     }
 
-    fn span(&self) -> MutexGuard<'_, Option<QuietSpan>> {
+    fn span(&self) -> MutexGuard<'_, Option<ContainedSpan>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// A stage of an establishment, until it ends.
 #[derive(Debug)]
-pub(crate) struct StageSpan(QuietSpan);
+pub(crate) struct StageSpan(ContainedSpan);
 
 impl StageSpan {
     /// Ends well, or with this `error.type`.
@@ -223,16 +223,16 @@ impl StageSpan {
 
 /// A span of a collector that may panic.
 #[derive(Debug)]
-struct QuietSpan(Option<Span>);
+struct ContainedSpan(Option<Span>);
 
-impl QuietSpan {
+impl ContainedSpan {
     fn new(begin: impl FnOnce() -> Span) -> Self {
-        Self(quietly(begin))
+        Self(contain(begin))
     }
 
     fn record(&self, record: impl FnOnce(&Span)) {
         if let Some(span) = &self.0 {
-            quietly(|| record(span));
+            contain(|| record(span));
         }
     }
 
@@ -244,9 +244,9 @@ impl QuietSpan {
     }
 }
 
-impl Drop for QuietSpan {
+impl Drop for ContainedSpan {
     fn drop(&mut self) {
-        quietly(|| drop(self.0.take()));
+        contain(|| drop(self.0.take()));
     }
 }
 
@@ -255,6 +255,6 @@ fn number(connection: u64) -> i64 {
     i64::try_from(connection).unwrap_or(i64::MAX)
 }
 
-fn quietly<T>(work: impl FnOnce() -> T) -> Option<T> {
+fn contain<T>(work: impl FnOnce() -> T) -> Option<T> {
     catch_unwind(AssertUnwindSafe(work)).ok()
 }

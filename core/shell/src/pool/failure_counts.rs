@@ -7,7 +7,7 @@ use cenote_core::pool::CheckOutError;
 
 /// The check-outs that failed since the pool was built, by reason.
 #[derive(Debug, Default)]
-pub(super) struct Failures {
+pub(super) struct FailureCounts {
     pub(super) timeouts: AtomicU64,
     /// Because the wait queue was full.
     pub(super) rejected: AtomicU64,
@@ -19,7 +19,7 @@ pub(super) struct Failures {
     last: Mutex<Option<(Instant, PoolError)>>,
 }
 
-impl Failures {
+impl FailureCounts {
     /// Counts a check-out that failed.
     #[cold]
     #[inline(never)]
