@@ -2,6 +2,7 @@
 
 use std::future::Future;
 use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
@@ -144,37 +145,42 @@ impl Shell {
         }
     }
 
-    /// One whose servers this name server names.
+    /// One whose servers this name server names, and which can be inspected at this socket.
     pub(crate) fn srv_client(
         self,
         uri: &str,
         names: SocketAddr,
         interval: Duration,
         subscribers: Subscribers,
+        socket: &Path,
     ) -> Result<Box<dyn AnyClient>, ClientBuildError> {
         async fn build<C: BuiltClient + AnyClient + 'static>(
             uri: &str,
             names: SocketAddr,
             interval: Duration,
             Subscribers { pools, servers }: Subscribers,
+            socket: &Path,
         ) -> Result<Box<dyn AnyClient>, ClientBuildError> {
-            let builder = ClientBuilder::<C>::from_uri(uri)?.name_servers([names]);
+            let builder = ClientBuilder::<C>::from_uri(uri)?.name_servers([names]).inspect(socket);
             let builder = builder.shortest_srv_interval(interval).on_server_event(servers);
             let builder = builder.on_event(move |event| pools(&event.address, &event.event));
             Ok(Box::new(builder.resolve().await?.build()?))
         }
         match self {
             Self::Tokio => {
-                Tokio::block_on(build::<Client<Tokio>>(uri, names, interval, subscribers))
+                Tokio::block_on(build::<Client<Tokio>>(uri, names, interval, subscribers, socket))
             }
             Self::Mio => {
-                let builder = cenote_mio::Client::builder(uri)?.name_servers([names]);
+                let builder =
+                    cenote_mio::Client::builder(uri)?.name_servers([names]).inspect(socket);
                 let Subscribers { pools, servers } = subscribers;
                 let builder = builder.shortest_srv_interval(interval).on_server_event(servers);
                 let builder = builder.on_event(move |event| pools(&event.address, &event.event));
                 Ok(Box::new(builder.build()?))
             }
-            Self::Smol => smol::block_on(build::<Client<Smol>>(uri, names, interval, subscribers)),
+            Self::Smol => {
+                smol::block_on(build::<Client<Smol>>(uri, names, interval, subscribers, socket))
+            }
         }
     }
 

@@ -3,6 +3,8 @@
 //! The host is `cluster.0.0.1`, whose domain is `0.0.1`: a server `127.0.0.1` is in it, and the operating system knows
 //! its address without a name server.
 
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
 use bson::rawdoc;
@@ -13,6 +15,7 @@ use cenote_endpoint::{
     Endpoint, ListenOptions, NameServer, NameServerFault, Role, Settings, Topology, User,
 };
 use cenote_shell::client::ClientBuildError;
+use serde_json::Value;
 
 use crate::load_balanced::balanced;
 use crate::shells::{Shell, on_all_runtimes};
@@ -22,6 +25,7 @@ on_all_runtimes!(
     servers_are_looked_up_with_tls,
     the_txt_record_sets_options,
     routers_are_followed,
+    added_routers_are_shown_to_inspectors,
     a_connection_in_use_survives_its_server,
     bad_answers_leave_the_servers,
     members_of_a_replica_set_are_not_followed,
@@ -159,6 +163,53 @@ fn routers_are_followed(shell: Shell) {
     for gone in [&a, &b, &c, &d] {
         until_open(gone, 0);
     }
+}
+
+/// Also to an inspector that was there before, and the others keep their numbers.
+fn added_routers_are_shown_to_inspectors(shell: Shell) {
+    let [a, b, c] = [router(), router(), router()];
+    let names = names(&[&a, &b]);
+    let folder = tempfile::tempdir().expect("a folder");
+    let socket = folder.path().join("pools.sock");
+    let world = World::srv_at(shell, PLAIN, &names, &socket).expect("a client");
+    let stream = UnixStream::connect(&socket).expect("an inspector");
+    let mut lines = BufReader::new(&stream).lines();
+    let mut ask = |request: &str| -> Value {
+        (&stream).write_all(request.as_bytes()).expect("it listens");
+        let line = lines.next().expect("an answer").expect("an answer");
+        serde_json::from_str(&line).expect("JSON")
+    };
+    assert_eq!(ask("")["pools"], 2, "the greeting");
+    let mut status = |number: u64, endpoint: &Endpoint| -> Option<String> {
+        let answer = ask("pools\n");
+        let mut pools = answer["pools"].as_array().expect("a list").iter();
+        let pool = pools.find(|it| it["address"] == endpoint.address().to_string())?;
+        assert_eq!(pool["pool"], number);
+        Some(pool["status"].as_str().expect("a status").to_owned())
+    };
+    let expect = |seen: Option<String>, expected: &[Option<&str>]| match seen.as_deref() {
+        seen if expected.contains(&seen) => Ok(()),
+        seen => Err(format!("{seen:?}")),
+    };
+    name(&names, &[&a, &b, &c]);
+    until_so(|| expect(status(3, &c), &[Some("ready")]));
+    name(&names, &[&a, &c]);
+    // It is shown as long as the client has not forgotten it.
+    until_so(|| expect(status(2, &b), &[Some("closed"), None]));
+    until_so(|| expect(status(1, &a), &[Some("ready")]));
+    // The new one is watched as the others are.
+    let mut held = Vec::new();
+    until_so(|| {
+        held.push(world.client.check_out(&Selector::Any).expect("a connection"));
+        let connections = ask("pool 3\n")["pool"]["connections"].clone();
+        match connections.as_array().expect("a list").iter().find(|it| it["state"] == "inUse") {
+            Some(used) if used["place"].is_string() => Ok(()),
+            found => Err(format!("{found:?}")),
+        }
+    });
+    drop(held);
+    world.client.close();
+    assert!(!socket.exists());
 }
 
 fn a_connection_in_use_survives_its_server(shell: Shell) {

@@ -1,6 +1,7 @@
 //! Clients of endpoints, and everything that those tell.
 
 use std::fs;
+use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -91,8 +92,20 @@ impl World {
         uri: &str,
         names: &NameServer,
     ) -> Result<Self, ClientBuildError> {
+        let folder = tempfile::tempdir().expect("a folder");
+        Self::srv_at(shell, uri, names, &folder.path().join("pools.sock"))
+    }
+
+    /// As [`srv`](Self::srv), with the socket at which its pools can be inspected.
+    pub(crate) fn srv_at(
+        shell: Shell,
+        uri: &str,
+        names: &NameServer,
+        socket: &Path,
+    ) -> Result<Self, ClientBuildError> {
         let (told, subscribers) = Told::subscribers();
-        let client = shell.srv_client(uri, names.address(), Self::SRV_INTERVAL, subscribers)?;
+        let client =
+            shell.srv_client(uri, names.address(), Self::SRV_INTERVAL, subscribers, socket)?;
         Ok(Self { client, told })
     }
 

@@ -40,8 +40,6 @@ pub struct ClientInner<R: Network> {
     /// Looks the SRV records up again.
     #[cfg(feature = "srv")]
     polling: Mutex<Option<R::Task>>,
-    #[cfg(unix)]
-    pub(super) inspector: Option<Inspector>,
 }
 
 impl<R: Network> ClientInner<R> {
@@ -77,7 +75,6 @@ impl<R: Network> ClientInner<R> {
         let inspector = match &plan.inspect {
             Some(path) => {
                 let pools = list.servers.iter().map(|server| server.pool().driver().inspected());
-                let pools = pools.collect();
                 Some(Inspector::start(path, R::PROGRAM, pools).map_err(BuildError::from)?)
             }
             None => None,
@@ -89,7 +86,10 @@ impl<R: Network> ClientInner<R> {
             list.hosts.all().iter().for_each(log);
         }
         list.servers.iter().for_each(|server| server.start());
-        let servers = Arc::new(Servers::new(list));
+        let servers = Servers::new(list);
+        #[cfg(unix)]
+        let servers = servers.with_inspector(inspector);
+        let servers = Arc::new(servers);
         #[cfg(feature = "srv")]
         let polling = Mutex::new(polling::start(plan, &shared, &servers));
         Ok(Self {
@@ -98,8 +98,6 @@ impl<R: Network> ClientInner<R> {
             shared,
             #[cfg(feature = "srv")]
             polling,
-            #[cfg(unix)]
-            inspector,
         })
     }
 
@@ -193,7 +191,7 @@ impl<R: Network> ClientInner<R> {
     /// what a client that is closing still waits for.
     pub fn end_inspection(&self) {
         #[cfg(unix)]
-        self.inspector.iter().for_each(Inspector::close);
+        self.servers.inspector.iter().for_each(Inspector::close);
     }
 
     /// Whether this is a child of the process in which the client lives.
@@ -213,6 +211,7 @@ impl<R: Network> ClientInner<R> {
 impl<R: Network> Drop for ClientInner<R> {
     fn drop(&mut self) {
         self.close_at_once();
+        self.end_inspection();
     }
 }
 

@@ -101,6 +101,10 @@ impl<R: Network, P: BuiltPool<Connector = MongoConnector<R>>> Poller<R, P> {
         added.iter().for_each(|server| server.start());
         let list = ServerList { hosts: Hosts::new(&addresses), servers };
         let is_replaced = self.servers.replace(list, &removed);
+        #[cfg(unix)]
+        if is_replaced {
+            self.servers.inspect(&added);
+        }
         let ended = if is_replaced { removed } else { added };
         for server in ended {
             server.monitor().into_iter().for_each(MonitorDriver::close);

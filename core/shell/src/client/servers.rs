@@ -4,6 +4,8 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
 use cenote_core::client::Hosts;
 
 use super::Server;
+#[cfg(unix)]
+use crate::inspect::Inspector;
 use crate::runtime::{Lock, Network};
 
 /// The servers of a client, which may change while it is in use.
@@ -13,6 +15,8 @@ pub(super) struct Servers<R: Network> {
     /// Those that were removed and whose connections are not all closed.
     removed: Mutex<Vec<Arc<Server<R>>>>,
     is_closed: AtomicBool,
+    #[cfg(unix)]
+    pub(super) inspector: Option<Inspector>,
 }
 
 /// The servers at one moment.
@@ -25,7 +29,18 @@ pub(super) struct ServerList<R: Network> {
 impl<R: Network> Servers<R> {
     pub(super) fn new(list: ServerList<R>) -> Self {
         let list = RwLock::new(Arc::new(list));
-        Self { list, removed: Mutex::default(), is_closed: AtomicBool::new(false) }
+        Self {
+            list,
+            removed: Mutex::default(),
+            is_closed: AtomicBool::new(false),
+            #[cfg(unix)]
+            inspector: None,
+        }
+    }
+
+    #[cfg(unix)]
+    pub(super) fn with_inspector(self, inspector: Option<Inspector>) -> Self {
+        Self { inspector, ..self }
     }
 
     pub(super) fn list(&self) -> Arc<ServerList<R>> {
@@ -68,5 +83,12 @@ impl<R: Network> Servers<R> {
         leaving.retain(|server| server.snapshot().total > 0);
         leaving.extend(removed.iter().cloned());
         true
+    }
+
+    /// Shows the pools of servers that were added at the socket of the client, if there is one.
+    #[cfg(unix)]
+    pub(super) fn inspect(&self, added: &[Arc<Server<R>>]) {
+        let Some(inspector) = &self.inspector else { return };
+        added.iter().for_each(|server| inspector.show(server.pool().driver().inspected()));
     }
 }

@@ -15,7 +15,7 @@ mod server;
 mod socket;
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
 use bson::RawDocumentBuf;
 
@@ -50,6 +50,3 @@ pub(crate) trait InspectedPool: Send + Sync {
     /// Ends the recording. `false` without one.
     fn end_recording(&self, reply: RecordingEnded) -> bool;
 }
-
-/// The pools of a socket.
-pub(crate) type InspectedPools = Vec<Weak<dyn InspectedPool>>;

@@ -15,10 +15,10 @@ use std::time::Duration;
 use bson::{RawArrayBuf, RawDocumentBuf, rawdoc};
 use socket2::SockRef;
 
+use super::InspectedPool;
 use super::error::InspectError;
 use super::protocol::{self, Request};
 use super::socket::{self, SocketFile};
-use super::{InspectedPool, InspectedPools};
 use crate::trace::RecordingError;
 
 /// How many inspectors there may be at a time.
@@ -26,11 +26,11 @@ const INSPECTORS_MAX: usize = 16;
 
 /// How long an answer may take to be read, and an inspector may ask for nothing: one that has stopped is
 /// dropped, so that the pools are not watched for ever.
-const PATIENCE: Duration = Duration::from_secs(10);
-const SILENCE: Duration = Duration::from_secs(60);
+const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
+const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// How long the accepting thread waits after an error, such as that there are too many open files.
-const PAUSE: Duration = Duration::from_millis(100);
+const RETRY_DELAY: Duration = Duration::from_millis(100);
 
 /// The socket of a pool or a client, and its threads. Dropped, it is [closed](Self::close).
 pub(crate) struct Inspector {
@@ -42,8 +42,17 @@ pub(crate) struct Inspector {
 
 struct Shared {
     program: &'static str,
-    pools: InspectedPools,
+    /// Locked after the sessions.
+    pools: Mutex<NumberedPools>,
     sessions: Mutex<Sessions>,
+}
+
+/// The pools, each with its number, which stays when others come and go.
+#[derive(Default)]
+struct NumberedPools {
+    /// The highest number.
+    last: usize,
+    live: BTreeMap<usize, Weak<dyn InspectedPool>>,
 }
 
 /// `None` when the socket is closed.
@@ -61,18 +70,25 @@ impl Inspector {
     pub(crate) fn start(
         path: &Path,
         program: &'static str,
-        pools: InspectedPools,
+        pools: impl IntoIterator<Item = Weak<dyn InspectedPool>>,
     ) -> Result<Self, InspectError> {
         let (file, listener) = SocketFile::bind(path)?;
         let listener = Arc::new(listener);
-        pools.iter().filter_map(Weak::upgrade).for_each(|pool| pool.begin());
         let accepting = Arc::clone(&listener);
         let open = Open { listener, last: 0, streams: BTreeMap::new() };
-        let shared = Arc::new(Shared { program, pools, sessions: Mutex::new(Some(open)) });
+        let (sessions, numbered) = (Mutex::new(Some(open)), Mutex::default());
+        let shared = Arc::new(Shared { program, pools: numbered, sessions });
+        pools.into_iter().for_each(|pool| shared.show(pool));
         let inspector = Self { shared: Arc::clone(&shared), file, process: process::id() };
         spawn(move || shared.accept(&accepting))
             .map_err(|error| InspectError::socket(path, error))?;
         Ok(inspector)
+    }
+
+    /// Shows one more pool. Its number is the next one.
+    #[cfg(feature = "srv")]
+    pub(crate) fn show(&self, pool: Weak<dyn InspectedPool>) {
+        self.shared.show(pool);
     }
 
     /// Removes the socket, and hangs up on every inspector. Waits for none.
@@ -121,7 +137,7 @@ impl Shared {
             }
             match accepted {
                 Ok((stream, _)) => self.admit(stream),
-                Err(_) => thread::sleep(PAUSE),
+                Err(_) => thread::sleep(RETRY_DELAY),
             }
         }
     }
@@ -166,13 +182,41 @@ impl Shared {
 
     /// While the sessions are locked, so that it is as the last change of their number says.
     fn set_watched(&self, is_watched: bool) {
-        self.pools.iter().filter_map(Weak::upgrade).for_each(|pool| pool.set_watched(is_watched));
+        self.live_pools().iter().for_each(|(_, pool)| pool.set_watched(is_watched));
+    }
+
+    fn show(&self, pool: Weak<dyn InspectedPool>) {
+        let sessions = self.sessions();
+        if let Some(pool) = pool.upgrade() {
+            pool.begin();
+            if sessions.as_ref().is_some_and(|open| !open.streams.is_empty()) {
+                pool.set_watched(true);
+            }
+        }
+        let mut pools = self.pools();
+        pools.live.retain(|_, pool| pool.strong_count() > 0);
+        pools.last += 1;
+        let number = pools.last;
+        pools.live.insert(number, pool);
+    }
+
+    fn pools(&self) -> MutexGuard<'_, NumberedPools> {
+        self.pools.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Those that are not gone, with their numbers.
+    fn live_pools(&self) -> Vec<(usize, Arc<dyn InspectedPool>)> {
+        let pools = self.pools();
+        pools.live.iter().filter_map(|(number, pool)| Some((*number, pool.upgrade()?))).collect()
     }
 
     fn pool(&self, number: usize) -> Result<Arc<dyn InspectedPool>, String> {
-        let pool = number.checked_sub(1).and_then(|index| self.pools.get(index));
-        let pool = pool.ok_or_else(|| format!("there is no pool {number}"))?;
-        pool.upgrade().ok_or_else(|| format!("pool {number} is closed and gone"))
+        let pools = self.pools();
+        if number == 0 || number > pools.last {
+            return Err(format!("there is no pool {number}"));
+        }
+        let pool = pools.live.get(&number).and_then(Weak::upgrade);
+        pool.ok_or_else(|| format!("pool {number} is closed and gone"))
     }
 }
 
@@ -192,9 +236,9 @@ impl Session {
     }
 
     fn answer_all(&mut self, mut stream: &UnixStream) -> io::Result<()> {
-        stream.set_write_timeout(Some(PATIENCE))?;
-        stream.set_read_timeout(Some(SILENCE))?;
-        let greeting = protocol::greeting(self.shared.program, self.shared.pools.len());
+        stream.set_write_timeout(Some(WRITE_TIMEOUT))?;
+        stream.set_read_timeout(Some(IDLE_TIMEOUT))?;
+        let greeting = protocol::greeting(self.shared.program, self.shared.live_pools().len());
         stream.write_all(protocol::line(&greeting).as_bytes())?;
         let (mut reader, mut request) = (BufReader::new(stream), String::new());
         loop {
@@ -241,10 +285,8 @@ impl Session {
 
     fn pools(&self) -> RawDocumentBuf {
         let mut pools = RawArrayBuf::new();
-        for (index, pool) in self.shared.pools.iter().enumerate() {
-            if let Some(pool) = pool.upgrade() {
-                pools.push(numbered(index + 1, &pool.summary()));
-            }
+        for (number, pool) in self.shared.live_pools() {
+            pools.push(numbered(number, &pool.summary()));
         }
         rawdoc! { "atMS": protocol::wall_clock(), "pools": pools }
     }

@@ -61,7 +61,7 @@ impl<R: Runtime, K: Connector<R>> Pool<R, K> {
         measured.observe(&driver);
         #[cfg(unix)]
         let inspector = match &inspect {
-            Some(path) => Some(Inspector::start(path, R::PROGRAM, vec![driver.inspected()])?),
+            Some(path) => Some(Inspector::start(path, R::PROGRAM, [driver.inspected()])?),
             None => None,
         };
         timer::start(&driver, 0);
