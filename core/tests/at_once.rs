@@ -76,21 +76,26 @@ fn step() -> impl Strategy<Value = Step> {
 fn options() -> impl Strategy<Value = PoolOptions> {
     let limit = || prop::option::of((1_u64..40).prop_map(Duration::from_nanos));
     let sizes = (1_u32..5, 0_u32..2, prop::option::of(0_u32..4));
-    let limits = (limit(), limit(), limit(), limit());
+    let limits = (limit(), limit(), limit(), limit(), limit());
     let kinds = (any::<bool>(), any::<bool>(), any::<bool>());
-    (sizes, limits, kinds).prop_map(|((max, min, queue), (idle, wait, life, held), kinds)| {
-        let (is_oldest, waits_for_replies, is_balanced) = kinds;
-        let mut options = PoolOptions::default().with_max_pool_size(max).with_min_pool_size(min);
-        options.max_idle_time = idle;
-        options.wait_queue_timeout = wait;
-        options.max_lifetime = life;
-        options.leak_detection_threshold = held;
-        options.max_wait_queue_size = queue;
-        options.reuse_order = is_oldest.then_some(ReuseOrder::LeastRecentlyUsed);
-        options.experimental_pending_response = Some(waits_for_replies);
-        options.load_balanced = Some(is_balanced);
-        options
-    })
+    (sizes, limits, kinds).prop_map(
+        |((max, min, queue), (idle, wait, life, held, codel), kinds)| {
+            let (is_oldest, waits_for_replies, is_balanced) = kinds;
+            let mut options =
+                PoolOptions::default().with_max_pool_size(max).with_min_pool_size(min);
+            options.max_idle_time = idle;
+            options.wait_queue_timeout = wait;
+            options.max_lifetime = life;
+            options.leak_detection_threshold = held;
+            options.max_wait_queue_size = queue;
+            options.codel_target = codel;
+            options.codel_interval = codel;
+            options.reuse_order = is_oldest.then_some(ReuseOrder::LeastRecentlyUsed);
+            options.experimental_pending_response = Some(waits_for_replies);
+            options.load_balanced = Some(is_balanced);
+            options
+        },
+    )
 }
 
 /// A pool, and what a shell keeps beside it.

@@ -51,6 +51,7 @@ fn limits_that_are_set_need_it() {
         PoolOptions::default().with_max_lifetime(second),
         PoolOptions::default().with_leak_detection_threshold(second),
         PoolOptions::default().with_unanswered_threshold(second),
+        PoolOptions::default().with_codel_target(second),
         // Its pause begins with a failure that may be the very next input.
         PoolOptions::default().with_min_pool_size(1),
     ];

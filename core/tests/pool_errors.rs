@@ -13,7 +13,7 @@ use cenote_core::error::{
 };
 use cenote_core::pool::{
     Action, CheckOutError, ConnId, Input, Instant, NoPayload, PoolOptions, PoolState, Purpose,
-    ServiceId, WaiterId,
+    ServiceId, StandingDelay, WaiterId,
 };
 
 fn error(error: CheckOutError<ConnectionError>) -> PoolError {
@@ -81,6 +81,34 @@ fn timed_out(load_balanced: bool) -> PoolError {
 
 fn request(id: u64, purpose: Purpose) -> Input<NoPayload> {
     Input::CheckOutRequested { id: WaiterId(id), waiter: (), deadline: None, purpose }
+}
+
+/// Requests 2 and 3 wait for the connection of request 1.
+fn shed() -> PoolError {
+    let options = PoolOptions::default().with_max_pool_size(1);
+    let nobody = &mut |_: Action<NoPayload>| {};
+    let mut pool = PoolState::new(Instant::ORIGIN, options, nobody).expect("valid options");
+    let first = ConnId::from_parts(1, 0);
+    let made = Input::EstablishSucceeded { id: first, conn: () };
+    let requests = [1, 2, 3].map(|id| request(id, Purpose::Other));
+    for input in [Input::Ready].into_iter().chain(requests).chain([made]) {
+        pool.handle(Instant::ORIGIN, input, nobody).expect("no misuse");
+    }
+    let [target, interval] = [5, 100].map(Duration::from_millis);
+    let delay = StandingDelay { target, interval, snapshot: pool.snapshot() };
+    error(CheckOutError::Shed { delay: Arc::new(delay) })
+}
+
+#[test]
+fn what_was_shed_shows_the_limits_the_wait_and_the_pool() {
+    let error = shed().with_wait(Wait { waited: Duration::from_millis(108), limit: None });
+    assert_eq!(error.name(), "CheckOutShedError");
+    assert_eq!(
+        error.to_string(),
+        "Shed while checking out a connection from connection pool: for 100ms the longest wait was \
+         never below 5ms [db1.example.com:27017 | waited 108ms | ready  gen 0 | total 1/1 min 0 | \
+         idle 0 | in use 1 | pending 0/2 | waiting 2]"
+    );
 }
 
 #[test]
@@ -244,6 +272,7 @@ fn what_may_be_tried_again_and_what_is_a_timeout() {
         (timed_out(false), false, true),
         (error(CheckOutError::Cancelled), false, false),
         (error(CheckOutError::WaitQueueFull { max: 1 }), true, false),
+        (shed(), true, false),
     ];
     for (error, retryable, timeout) in table {
         assert_eq!(error.is_retryable(), retryable, "{error}");
@@ -271,9 +300,10 @@ fn labels_are_of_the_operation_that_failed() {
         ["SystemOverloadedError", "RetryableError"]
     );
 
-    let full = error(CheckOutError::WaitQueueFull { max: 1 });
-    for retry_writes in [RetryWrites::Enabled, RetryWrites::Disabled] {
-        assert_eq!(labels(&full, retry_writes), ["SystemOverloadedError", "RetryableError"]);
+    for error in [error(CheckOutError::WaitQueueFull { max: 1 }), shed()] {
+        for retry_writes in [RetryWrites::Enabled, RetryWrites::Disabled] {
+            assert_eq!(labels(&error, retry_writes), ["SystemOverloadedError", "RetryableError"]);
+        }
     }
 
     for error in

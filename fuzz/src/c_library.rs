@@ -112,6 +112,8 @@ impl Run {
             jitter_seed: bytes.option(),
             leak_detection_threshold: bytes.option(),
             max_wait_queue_size: bytes.option(),
+            codel_target: bytes.option(),
+            codel_interval: bytes.option(),
             experimental_pending_response: bytes.option(),
             max_log_text: bytes.option(),
             ..Options::default()

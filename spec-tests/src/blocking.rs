@@ -83,6 +83,7 @@ impl Connector {
                 | CheckOutError::PoolCleared { .. }
                 | CheckOutError::WaitQueueTimeout { .. }
                 | CheckOutError::WaitQueueFull { .. }
+                | CheckOutError::Shed { .. }
                 | CheckOutError::Cancelled => unusable(error),
             })?;
             Ok(Connection { open: Some((connection, source)) })

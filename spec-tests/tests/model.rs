@@ -63,16 +63,16 @@ fn any_options(balanced: Option<bool>) -> impl Strategy<Value = PoolOptions> {
     );
     let times = (few_nanos(6), few_nanos(8), few_nanos(60), option::of(any::<u64>()), few_nanos(7));
     let unanswered = few_nanos(7);
-    let queue = option::of(0..4_u32);
+    let overload = (option::of(0..4_u32), few_nanos(5), few_nanos(7));
     let balanced = match balanced {
         Some(balanced) => Just(Some(balanced)).boxed(),
         None => option::of(any::<bool>()).boxed(),
     };
-    (limits, times, (unanswered, queue), maintenance(), reuse_order(), balanced).prop_map(
+    (limits, times, (unanswered, overload), maintenance(), reuse_order(), balanced).prop_map(
         |(
             (max, min, connecting, late),
             (idle, wait, lifetime, seed, held),
-            (unanswered, queue),
+            (unanswered, (queue, target, interval)),
             maintenance,
             order,
             lb,
@@ -88,6 +88,8 @@ fn any_options(balanced: Option<bool>) -> impl Strategy<Value = PoolOptions> {
             options.leak_detection_threshold = held;
             options.unanswered_threshold = unanswered;
             options.max_wait_queue_size = queue;
+            options.codel_target = target;
+            options.codel_interval = interval;
             options.maintenance = maintenance;
             options.reuse_order = order;
             options.load_balanced = lb;

@@ -101,6 +101,8 @@ static cenote_options options_of(const uint8_t *document) {
     options.jitter_seed = (int64_t)number(document, "jitterSeed", unset);
     options.leak_detection_threshold = (int64_t)number(document, "heldTooLong", unset);
     options.max_wait_queue_size = (int64_t)number(document, "maxWaitQueueSize", unset);
+    options.codel_target = (int64_t)number(document, "codelTarget", unset);
+    options.codel_interval = (int64_t)number(document, "codelInterval", unset);
     options.unanswered_threshold = (int64_t)number(document, "unanswered", unset);
     options.experimental_pending_response = flag(document, "experimentalPendingResponse");
     return options;

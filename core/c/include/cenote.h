@@ -219,6 +219,8 @@ enum cenote_check_out_error
     CENOTE_CHECK_OUT_ERROR_CANCELLED = 5,
     // `max_wait_queue_size` requests waited already. The operation may be tried again after a backoff.
     CENOTE_CHECK_OUT_ERROR_WAIT_QUEUE_FULL = 6,
+    // It had waited for longer than `codel_target` when the delay had stood for a whole `codel_interval`. The operation may be tried again after a backoff.
+    CENOTE_CHECK_OUT_ERROR_SHED = 7,
 };
 #ifndef __cplusplus
 #if __STDC_VERSION__ >= 202311L
@@ -298,6 +300,8 @@ enum cenote_deadline_reason
     CENOTE_DEADLINE_REASON_UNANSWERED = 6,
     // A late reply has been awaited for as long as it may.
     CENOTE_DEADLINE_REASON_PENDING_RESPONSE = 7,
+    // The oldest request has not waited for less than `codel_target` for a whole `codel_interval`.
+    CENOTE_DEADLINE_REASON_STANDING_DELAY = 8,
 };
 #ifndef __cplusplus
 #if __STDC_VERSION__ >= 202311L
@@ -566,6 +570,11 @@ typedef struct {
     int64_t max_log_text;
     // How many requests may wait; 0 is without limit, which is the default.
     int64_t max_wait_queue_size;
+    // Requests that have waited for longer fail once the oldest wait was never below it for a whole
+    // `codel_interval`; 0 is never, which is the default; 5 ms with an interval alone.
+    int64_t codel_target;
+    // For how long the delay has to stand; 0 is never, which is the default; 100 ms with a target alone.
+    int64_t codel_interval;
 } cenote_options;
 
 // An action. Fields that an action does not have are 0. Times are in nanoseconds.

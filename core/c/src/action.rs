@@ -62,6 +62,8 @@ pub enum CheckOutError {
     Cancelled = 5,
     /// `max_wait_queue_size` requests waited already. The operation may be tried again after a backoff.
     WaitQueueFull = 6,
+    /// It had waited for longer than `codel_target` when the delay had stood for a whole `codel_interval`. The operation may be tried again after a backoff.
+    Shed = 7,
 }
 
 /// An action. Fields that an action does not have are 0. Times are in nanoseconds.
@@ -218,6 +220,7 @@ const fn cause_of(error: &CoreError<SharedCause>) -> Option<&SharedCause> {
         CoreError::PoolClosed
         | CoreError::WaitQueueTimeout { .. }
         | CoreError::WaitQueueFull { .. }
+        | CoreError::Shed { .. }
         | CoreError::Cancelled => None,
     }
 }

@@ -159,6 +159,7 @@ impl CheckOutError {
             CheckOutError::EstablishFailed { .. } => Self::EstablishFailed,
             CheckOutError::Cancelled => Self::Cancelled,
             CheckOutError::WaitQueueFull { .. } => Self::WaitQueueFull,
+            CheckOutError::Shed { .. } => Self::Shed,
         }
     }
 }

@@ -290,6 +290,8 @@ pub enum DeadlineReason {
     Unanswered = 6,
     /// A late reply has been awaited for as long as it may.
     PendingResponse = 7,
+    /// The oldest request has not waited for less than `codel_target` for a whole `codel_interval`.
+    StandingDelay = 8,
 }
 
 /// When to call `cenote_timer` next; `CENOTE_NEVER` if there is nothing to wait for. To be asked again after every
@@ -363,6 +365,7 @@ mod tests {
             (DeadlineReason::Populate, CoreReason::Populate),
             (DeadlineReason::LeakDetection, CoreReason::LeakDetection),
             (DeadlineReason::Unanswered, CoreReason::Unanswered),
+            (DeadlineReason::StandingDelay, CoreReason::StandingDelay),
             (DeadlineReason::PendingResponse, CoreReason::PendingResponse),
         ];
         assert!(reasons.iter().all(|(own, core)| *own as u32 == *core as u32 + 1));

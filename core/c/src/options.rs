@@ -58,6 +58,11 @@ pub struct Options {
     pub max_log_text: i64,
     /// How many requests may wait; 0 is without limit, which is the default.
     pub max_wait_queue_size: i64,
+    /// Requests that have waited for longer fail once the oldest wait was never below it for a whole
+    /// `codel_interval`; 0 is never, which is the default; 5 ms with an interval alone.
+    pub codel_target: i64,
+    /// For how long the delay has to stand; 0 is never, which is the default; 100 ms with a target alone.
+    pub codel_interval: i64,
 }
 
 sized_struct!(Options, "cenote_options");
@@ -83,6 +88,8 @@ impl Default for Options {
             experimental_pending_response: NOT_SET,
             max_log_text: NOT_SET,
             max_wait_queue_size: NOT_SET,
+            codel_target: NOT_SET,
+            codel_interval: NOT_SET,
         }
     }
 }
@@ -101,6 +108,8 @@ impl Options {
             time(self.leak_detection_threshold, "leak_detection_threshold")?;
         options.unanswered_threshold = time(self.unanswered_threshold, "unanswered_threshold")?;
         options.max_wait_queue_size = optional(self.max_wait_queue_size, "max_wait_queue_size")?;
+        options.codel_target = time(self.codel_target, "codel_target")?;
+        options.codel_interval = time(self.codel_interval, "codel_interval")?;
         options.load_balanced = flag(self.load_balanced, "load_balanced")?;
         options.experimental_pending_response =
             flag(self.experimental_pending_response, "experimental_pending_response")?;

@@ -99,6 +99,7 @@ impl<C> PoolError<C> {
             | CheckOutError::PoolClosed
             | CheckOutError::WaitQueueTimeout { .. }
             | CheckOutError::WaitQueueFull { .. }
+            | CheckOutError::Shed { .. }
             | CheckOutError::Cancelled => None,
         }
     }
@@ -117,8 +118,8 @@ impl<C> PoolError<C> {
     }
 
     /// The type's name in the specification and in the official test files. For what the
-    /// specification has no name for: `WaitQueueFullError`, `ConnectionError` and
-    /// `CheckOutCancelledError`.
+    /// specification has no name for: `WaitQueueFullError`, `CheckOutShedError`,
+    /// `ConnectionError` and `CheckOutCancelledError`.
     #[must_use]
     pub fn name(&self) -> &'static str {
         match self.error() {
@@ -126,6 +127,7 @@ impl<C> PoolError<C> {
             CheckOutError::PoolCleared { .. } => "PoolClearedError",
             CheckOutError::WaitQueueTimeout { .. } => "WaitQueueTimeoutError",
             CheckOutError::WaitQueueFull { .. } => "WaitQueueFullError",
+            CheckOutError::Shed { .. } => "CheckOutShedError",
             CheckOutError::EstablishFailed { .. } => "ConnectionError",
             CheckOutError::Cancelled => "CheckOutCancelledError",
         }
@@ -161,14 +163,16 @@ impl<C: fmt::Display> PoolError<C> {
 impl PoolError {
     /// Whether an operation that may safely run twice is worth another attempt: after the pool was
     /// cleared, after a failed establishment that says so itself, and, after a backoff, when the wait queue
-    /// was full.
+    /// was full or the request was shed.
     ///
     /// A retry loop that meets a cleared pool leaves SDAM alone and keeps the first such error, to
     /// raise it if the later attempts fail, too.
     #[must_use]
     pub fn is_retryable(&self) -> bool {
         match self.error() {
-            CheckOutError::PoolCleared { .. } | CheckOutError::WaitQueueFull { .. } => true,
+            CheckOutError::PoolCleared { .. }
+            | CheckOutError::WaitQueueFull { .. }
+            | CheckOutError::Shed { .. } => true,
             CheckOutError::EstablishFailed { cause } => cause.is_retryable(),
             CheckOutError::PoolClosed
             | CheckOutError::WaitQueueTimeout { .. }
@@ -188,6 +192,7 @@ impl PoolError {
             CheckOutError::PoolClosed
             | CheckOutError::PoolCleared { .. }
             | CheckOutError::WaitQueueFull { .. }
+            | CheckOutError::Shed { .. }
             | CheckOutError::Cancelled => false,
         }
     }
@@ -195,8 +200,8 @@ impl PoolError {
     /// The labels for the operation that wanted the connection, each once.
     ///
     /// * `RetryableWriteError` when the pool was cleared and the client [retries writes](RetryWrites::Enabled).
-    /// * `SystemOverloadedError` and `RetryableError` when the wait queue was full: the operation had no effect,
-    ///   and a retry should back off.
+    /// * `SystemOverloadedError` and `RetryableError` when the wait queue was full or the request was shed:
+    ///   the operation had no effect, and a retry should back off.
     /// * Those of the [cause](ConnectionError::labels) when the establishment failed.
     /// * None otherwise. The cause of a clear passes none on: its labels are about another
     ///   operation.
@@ -208,7 +213,9 @@ impl PoolError {
         let (mut for_writes, mut overload, mut cause) = (None, &[][..], None);
         match self.error() {
             CheckOutError::PoolCleared { .. } => for_writes = retry_writes.label(),
-            CheckOutError::WaitQueueFull { .. } => overload = &OVERLOAD_LABELS,
+            CheckOutError::WaitQueueFull { .. } | CheckOutError::Shed { .. } => {
+                overload = &OVERLOAD_LABELS;
+            }
             CheckOutError::EstablishFailed { cause: its } => cause = Some(its),
             CheckOutError::PoolClosed
             | CheckOutError::WaitQueueTimeout { .. }
@@ -251,7 +258,8 @@ impl<C: fmt::Display> fmt::Display for Explanation<'_, C> {
         // The message names the server.
         let mut is_named = false;
         match error {
-            CheckOutError::WaitQueueTimeout { snapshot: pool } => snapshot = Some(pool),
+            CheckOutError::WaitQueueTimeout { snapshot: pool } => snapshot = Some(&**pool),
+            CheckOutError::Shed { delay } => snapshot = Some(&delay.snapshot),
             CheckOutError::PoolCleared { .. } => is_named = true,
             // waitQueueTimeoutMS ends with the wait in the queue.
             CheckOutError::EstablishFailed { .. } => {
@@ -308,6 +316,12 @@ impl<C: fmt::Display> fmt::Display for Message<'_, C> {
                 f,
                 "Too many requests wait for a connection from connection pool: \
                  max_wait_queue_size is {max}"
+            ),
+            CheckOutError::Shed { delay } => write!(
+                f,
+                "Shed while checking out a connection from connection pool: for {:?} the longest wait \
+                 was never below {:?}",
+                delay.interval, delay.target
             ),
             CheckOutError::EstablishFailed { cause } => cause.fmt(f),
             CheckOutError::Cancelled => f.write_str("The check-out was given up by its caller"),

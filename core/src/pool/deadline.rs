@@ -34,11 +34,13 @@ pub enum DeadlineReason {
     /// A late reply has been awaited for as long as it may, or a request that waits for it has. Only
     /// with [`experimental_pending_response`](super::PoolOptions::experimental_pending_response).
     PendingResponse,
+    /// The oldest request has not waited for less than `codel_target` for a whole `codel_interval`.
+    StandingDelay,
 }
 
 impl DeadlineReason {
     /// In the order in which one `Timer` does what is due.
-    pub(super) const ALL: [Self; 7] = [
+    pub(super) const ALL: [Self; 8] = [
         Self::WaitQueueTimeout,
         Self::IdleTime,
         Self::Lifetime,
@@ -46,6 +48,7 @@ impl DeadlineReason {
         Self::LeakDetection,
         Self::Unanswered,
         Self::PendingResponse,
+        Self::StandingDelay,
     ];
 }
 
@@ -59,6 +62,7 @@ impl fmt::Display for DeadlineReason {
             Self::LeakDetection => "a connection reaches the leak detection threshold",
             Self::Unanswered => "an establishment stays unanswered",
             Self::PendingResponse => "a late reply is given up",
+            Self::StandingDelay => "requests are shed",
         })
     }
 }

@@ -1,6 +1,7 @@
 //! Why a request ended without a connection.
 
 use alloc::sync::Arc;
+use core::time::Duration;
 
 use super::snapshot::Snapshot;
 
@@ -29,6 +30,13 @@ pub enum CheckOutError<C> {
         /// The option.
         max: u32,
     },
+    /// The request had waited for longer than [`codel_target`](super::PoolOptions::codel_target) when the delay had
+    /// stood for a whole [`codel_interval`](super::PoolOptions::codel_interval). The pool has not begun anything for
+    /// this request, so the operation may be tried again after a backoff. Not part of CMAP.
+    Shed {
+        /// The limits, and the pool.
+        delay: Arc<StandingDelay>,
+    },
     /// The connection that was started for this request could not be established.
     EstablishFailed {
         /// The cause that the shell gave.
@@ -47,10 +55,23 @@ impl<C> CheckOutError<C> {
             Self::WaitQueueTimeout { .. } => CheckOutFailedReason::Timeout,
             Self::PoolCleared { .. }
             | Self::WaitQueueFull { .. }
+            | Self::Shed { .. }
             | Self::EstablishFailed { .. }
             | Self::Cancelled => CheckOutFailedReason::ConnectionError,
         }
     }
+}
+
+/// Why requests were shed, for all of those that were shed together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct StandingDelay {
+    /// The effective [`codel_target`](super::PoolOptions::codel_target): each of them had waited for longer.
+    pub target: Duration,
+    /// The effective [`codel_interval`](super::PoolOptions::codel_interval): for so long the oldest wait was never
+    /// below the target.
+    pub interval: Duration,
+    /// The pool at that moment, before the requests left the queue.
+    pub snapshot: Snapshot,
 }
 
 /// Why a request ended without a connection.
@@ -61,8 +82,8 @@ pub enum CheckOutFailedReason {
     PoolClosed,
     /// The time allowed for waiting ran out.
     Timeout,
-    /// The connection could not be established, the pool was paused or cleared, the wait queue was full, or
-    /// the caller cancelled.
+    /// The connection could not be established, the pool was paused or cleared, the wait queue was full, the
+    /// request was shed, or the caller cancelled.
     ConnectionError,
 }
 

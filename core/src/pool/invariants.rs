@@ -46,6 +46,7 @@ impl<S: PoolTypes> PoolState<S> {
         self.connections.verify_expiries().map_err(pool)?;
         self.queue.verify().map_err(pool)?;
         self.verify_requests()?;
+        self.verify_delay().map_err(pool)?;
         self.verify_status().map_err(pool)?;
         self.verify_promises().map_err(pool)?;
         self.verify_owners().map_err(pool)?;
@@ -122,8 +123,6 @@ impl<S: PoolTypes> PoolState<S> {
             "has an end of life before it is established",
         )?;
         ensure(!expiry_met || expires.is_some(), "has met the end of a life that has none")?;
-        let is_over = expires.is_none_or(|expires| expires <= self.now);
-        ensure(!expiry_met || is_over, "has met the end of its life before its time")?;
         ensure(!expiry_met || !is_available, "has met the end of its life and is available")?;
         let since = connection.since();
         ensure(
@@ -149,6 +148,12 @@ impl<S: PoolTypes> PoolState<S> {
             verdict.map_err(|problem| InvalidCheckpoint::Request { id: request.id, problem })?;
         }
         Ok(())
+    }
+
+    fn verify_delay(&self) -> Verdict {
+        let stands = self.delay_stands();
+        ensure(self.standing_since.is_some() == stands, "whether the delay stands is known")?;
+        ensure(self.standing_since <= Some(self.now), "the delay stands since a time to come")
     }
 
     fn verify_status(&self) -> Verdict {

@@ -51,7 +51,7 @@ pub use checkpoint::{
     PoolCheckpoint, RequestCheckpoint, ServiceCheckpoint,
 };
 pub use deadline::{Deadline, DeadlineReason};
-pub use error::{CheckOutError, CheckOutFailedReason};
+pub use error::{CheckOutError, CheckOutFailedReason, StandingDelay};
 pub use event::{CloseReason, Elapsed, Event, PendingResponseFailure};
 pub use id::{ConnId, ServiceId, WaiterId};
 pub use input::{Health, Input, Purpose};

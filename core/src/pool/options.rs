@@ -63,6 +63,14 @@ pub struct PoolOptions {
     /// connection have left the queue and do not count. 0 means without limit, which is the default.
     /// Not part of CMAP.
     pub max_wait_queue_size: Option<u32>,
+    /// The target of shedding on standing delay, as CoDel (controlled delay) has it: whenever the oldest request
+    /// has not waited for less than this for a whole [`codel_interval`](Self::codel_interval), the requests that have
+    /// waited for longer fail with [`Shed`](super::CheckOutError::Shed). 0 switches shedding off, which is the
+    /// default; with an interval alone the target is 5 ms. Not part of CMAP.
+    pub codel_target: Option<Duration>,
+    /// For how long the delay has to stand before requests are shed. 0 switches shedding off, which is the default;
+    /// with a [target](Self::codel_target) alone it is 100 ms. Not part of CMAP.
+    pub codel_interval: Option<Duration>,
     /// Experimental: follows the draft of DRIVERS-2884 as of November 2025 and may change with it.
     /// Whether a connection whose caller timed out while it waited for a reply is kept: the next
     /// check-out that finds no other connection first reads the reply and discards it. Default
@@ -89,6 +97,8 @@ impl Hash for PoolOptions {
             leak_detection_threshold,
             unanswered_threshold,
             max_wait_queue_size,
+            codel_target,
+            codel_interval,
             experimental_pending_response,
         } = self;
         max_pool_size.hash(state);
@@ -108,9 +118,15 @@ impl Hash for PoolOptions {
         if unanswered_threshold.is_some() {
             unanswered_threshold.hash(state);
         }
-        // With a number of its own, so that it differs from another option of the same value.
+        // Each with a number of its own, so that it differs from another option of the same value.
         if max_wait_queue_size.is_some() {
             (1_u8, max_wait_queue_size).hash(state);
+        }
+        if codel_target.is_some() {
+            (2_u8, codel_target).hash(state);
+        }
+        if codel_interval.is_some() {
+            (3_u8, codel_interval).hash(state);
         }
     }
 }
@@ -178,6 +194,10 @@ impl PoolOptions {
     pub const DEFAULT_MAX_CONNECTING: u32 = 2;
     /// The default pause after a failed establishment.
     pub const DEFAULT_PAUSE_AFTER_FAILURE: Duration = Duration::from_secs(1);
+    /// The target of shedding if only its interval is set.
+    pub const DEFAULT_CODEL_TARGET: Duration = Duration::from_millis(5);
+    /// The interval of shedding if only its target is set.
+    pub const DEFAULT_CODEL_INTERVAL: Duration = Duration::from_millis(100);
 
     setters! {
         /// Sets [`max_pool_size`](Self::max_pool_size); 0 means no limit.
@@ -206,6 +226,10 @@ impl PoolOptions {
         with_unanswered_threshold, unanswered_threshold: Duration;
         /// Sets [`max_wait_queue_size`](Self::max_wait_queue_size); 0 means without limit.
         with_max_wait_queue_size, max_wait_queue_size: u32;
+        /// Sets [`codel_target`](Self::codel_target); 0 switches shedding off.
+        with_codel_target, codel_target: Duration;
+        /// Sets [`codel_interval`](Self::codel_interval); 0 switches shedding off.
+        with_codel_interval, codel_interval: Duration;
         /// Sets [`experimental_pending_response`](Self::experimental_pending_response).
         with_experimental_pending_response, experimental_pending_response: bool;
     }
@@ -237,6 +261,8 @@ pub(super) struct Settings {
     pub(super) max_unanswered: Option<u64>,
     /// Whether one of the two before is set: asked after every input.
     pub(super) reports: bool,
+    /// Shedding on standing delay.
+    pub(super) codel: Option<Codel>,
     /// `None`: maintenance never runs.
     pub(super) pause_after_failure: Option<u64>,
     pub(super) jitter_seed: u64,
@@ -287,6 +313,7 @@ impl Settings {
             max_held: limit(options.leak_detection_threshold),
             max_unanswered: limit(options.unanswered_threshold),
             reports: false,
+            codel: Codel::new(options),
             pause_after_failure,
             jitter_seed: options.jitter_seed.unwrap_or(0),
             reuse_order: options.reuse_order.unwrap_or_default(),
@@ -308,6 +335,7 @@ impl Settings {
             || self.max_wait.is_some()
             || self.max_lifetime.is_some()
             || self.reports
+            || self.codel.is_some()
             || self.pending_response
     }
 
@@ -324,6 +352,28 @@ impl Settings {
         let max = self.max_lifetime?;
         let spread = max / 10 + 1;
         Some(max - mix(self.jitter_seed ^ number) % spread)
+    }
+}
+
+/// When requests are shed. Nanoseconds, not 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Codel {
+    pub(super) target: u64,
+    pub(super) interval: u64,
+}
+
+impl Codel {
+    /// Either option switches it on, unless the other is 0.
+    fn new(options: &PoolOptions) -> Option<Self> {
+        let (target, interval) = (options.codel_target, options.codel_interval);
+        if target.is_none() && interval.is_none() {
+            return None;
+        }
+        let or = |option: Option<Duration>, default| limit(Some(option.unwrap_or(default)));
+        Some(Self {
+            target: or(target, PoolOptions::DEFAULT_CODEL_TARGET)?,
+            interval: or(interval, PoolOptions::DEFAULT_CODEL_INTERVAL)?,
+        })
     }
 }
 

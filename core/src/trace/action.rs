@@ -76,7 +76,7 @@ impl ActionName {
 impl ActionRecord {
     /// What [`detail`](Self::detail) can be: no request waits for the connection that is
     /// established, or why a request failed.
-    pub const DETAILS: [&'static str; 8] = [
+    pub const DETAILS: [&'static str; 9] = [
         "background",
         "poolClosed",
         "poolCleared",
@@ -85,6 +85,7 @@ impl ActionRecord {
         "establishFailed",
         "cancelled",
         "waitQueueFull",
+        "shed",
     ];
 
     /// The record of an action; `None` for an event.
@@ -132,6 +133,7 @@ const fn failure<C>(error: &CheckOutError<C>) -> &'static str {
         CheckOutError::EstablishFailed { .. } => "establishFailed",
         CheckOutError::Cancelled => "cancelled",
         CheckOutError::WaitQueueFull { .. } => "waitQueueFull",
+        CheckOutError::Shed { .. } => "shed",
     }
 }
 
@@ -155,11 +157,13 @@ impl fmt::Display for ActionRecord {
 
 #[cfg(test)]
 mod tests {
+    use alloc::sync::Arc;
     use alloc::vec::Vec;
 
     use super::*;
     use crate::pool::{
-        CheckOutError, ConnId, Event, Instant, NoPayload, PoolOptions, PoolState, WaiterId,
+        CheckOutError, ConnId, Event, Instant, NoPayload, PoolOptions, PoolState, StandingDelay,
+        WaiterId,
     };
 
     #[test]
@@ -205,7 +209,10 @@ mod tests {
     fn a_record_says_why_a_request_failed() {
         let pool =
             PoolState::<NoPayload>::new(Instant::ORIGIN, PoolOptions::default(), &mut |_| {});
-        let snapshot = alloc::sync::Arc::new(pool.expect("options").snapshot());
+        let snapshot = pool.expect("options").snapshot();
+        let (target, interval) = (Duration::from_millis(5), Duration::from_millis(100));
+        let delay = Arc::new(StandingDelay { target, interval, snapshot });
+        let snapshot = Arc::new(snapshot);
         let errors = [
             CheckOutError::PoolClosed,
             CheckOutError::PoolCleared { cause: Some(()) },
@@ -214,6 +221,7 @@ mod tests {
             CheckOutError::EstablishFailed { cause: () },
             CheckOutError::Cancelled,
             CheckOutError::WaitQueueFull { max: 5 },
+            CheckOutError::Shed { delay },
         ];
         let details: Vec<_> = errors
             .into_iter()

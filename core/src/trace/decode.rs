@@ -126,6 +126,8 @@ pub(super) fn options(fields: &Fields<'_>) -> Found<PoolOptions> {
         leak_detection_threshold: duration_if(fields, "heldTooLong")?,
         unanswered_threshold: duration_if(fields, "unanswered")?,
         max_wait_queue_size: fields.small_if("maxWaitQueueSize")?,
+        codel_target: duration_if(fields, "codelTarget")?,
+        codel_interval: duration_if(fields, "codelInterval")?,
         experimental_pending_response: fields.boolean_if("experimentalPendingResponse")?,
     })
 }
@@ -148,6 +150,7 @@ pub(super) fn state(fields: &Fields<'_>, checkpoint: &mut PoolCheckpoint) -> Fou
     checkpoint.generation = fields.number("generation")?;
     checkpoint.was_cleared = fields.flag("cleared")?;
     checkpoint.populate_after = fields.time_if("populateAfter")?;
+    checkpoint.standing_since = fields.time_if("standingSince")?;
     checkpoint.inherited = fields.number("inherited")?;
     checkpoint.reported = fields.number_if("reported")?.unwrap_or(0);
     checkpoint.last_waiter = fields.number_if("lastRequest")?.map(WaiterId);

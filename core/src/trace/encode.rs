@@ -164,6 +164,8 @@ pub(super) fn options(document: &mut Document<'_>, options: &PoolOptions) {
     duration(document, "heldTooLong", options.leak_detection_threshold);
     duration(document, "unanswered", options.unanswered_threshold);
     document.number_if("maxWaitQueueSize", number(options.max_wait_queue_size));
+    duration(document, "codelTarget", options.codel_target);
+    duration(document, "codelInterval", options.codel_interval);
     if let Some(is_on) = options.experimental_pending_response {
         document.boolean("experimentalPendingResponse", is_on);
     }
@@ -206,6 +208,7 @@ pub(super) fn state(document: &mut Document<'_>, checkpoint: &PoolCheckpoint) {
         .number("generation", checkpoint.generation)
         .flag("cleared", checkpoint.was_cleared)
         .number_if("populateAfter", checkpoint.populate_after.map(Instant::as_nanos))
+        .number_if("standingSince", checkpoint.standing_since.map(Instant::as_nanos))
         .number("inherited", checkpoint.inherited)
         .number_if("reported", nonzero(checkpoint.reported))
         .number_if("lastRequest", checkpoint.last_waiter.map(|id| id.0))

@@ -81,7 +81,7 @@ pub(super) enum Told {
 
 impl Told {
     /// Whether a check-out failed because its own connection could not be established, as far as
-    /// its error tells: not because the pool was cleared or its queue was full, nor because the caller went away.
+    /// its error tells: not because the pool was cleared or its queue was too long, nor because the caller went away.
     pub(super) fn is_of_a_connection(&self) -> bool {
         let Self::Failed { reason: Some(reason), error: Some(error), .. } = self else {
             return false;
@@ -91,6 +91,7 @@ impl Told {
             "has not been marked ready",
             "given up by its caller",
             "Too many requests wait",
+            "Shed while checking out",
         ];
         reason == "connectionError" && !others.iter().any(|other| error.contains(other))
     }

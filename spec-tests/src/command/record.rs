@@ -67,6 +67,8 @@ pub struct Arguments {
 pub enum Case {
     /// More requests than the pool has connections for
     TooSmall,
+    /// The same in a pool that sheds requests and bounds its queue
+    Shedding,
     /// Connections that are never checked in
     Leak,
     /// Many new connections at once
@@ -81,6 +83,7 @@ impl Case {
     fn scene(self, seed: u64) -> Scene {
         match self {
             Self::TooSmall => Scene::too_small(seed),
+            Self::Shedding => Scene::shedding(seed),
             Self::Leak => Scene::leak(seed),
             Self::Storm => Scene::storm(seed),
             Self::SlowServer => Scene::slow_server(seed),

@@ -74,6 +74,7 @@ pub(crate) async fn run_alone(own: &Pool, command: &RawDocument) -> Result<(), C
             CheckOutError::PoolClosed
             | CheckOutError::PoolCleared { .. }
             | CheckOutError::WaitQueueFull { .. }
+            | CheckOutError::Shed { .. }
             | CheckOutError::WaitQueueTimeout { .. }
             | CheckOutError::Cancelled => {
                 unreachable!("the pool has no other user: {error}")

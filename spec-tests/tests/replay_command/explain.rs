@@ -190,6 +190,28 @@ fn a_connection_that_was_held_too_long_is_found_by_name() {
 }
 
 #[test]
+fn what_was_shed_or_found_the_queue_full_is_explained() {
+    let summary = flat(&told("shedding", &["--explain"]));
+    for expected in [
+        "failed 13,179 shed on standing delay, maxPoolSize: 10 of 10 in use, up to 90.6 ms; \
+         03:07:12.111 to 03:07:14.902 -> more work than connections",
+        "failed 1,934 at once: the wait queue was full, maxPoolSize: 10 of 10 in use; 03:07:12.048",
+        "w20325 90.6 ms 03:07:13.096 shed maxPoolSize: 10 of 10 in use; 171 ahead",
+    ] {
+        assert!(summary.contains(expected), "{expected}: {summary}");
+    }
+    let all = told("shedding", &["--explain", "--all"]);
+    let shed = "w20325 failed after 90.6 ms (since 03:07:13.096, step ";
+    let limits = "it was shed: for 100 ms the longest wait was never below 5 ms. The limit was \
+                  maxPoolSize: there were 10 of 10 connections";
+    let of_w20325 = all.lines().find(|line| line.contains(shed)).expect("it was shed");
+    assert!(of_w20325.contains(limits), "{of_w20325}");
+    let full = "w20000 failed at once: the wait queue was full: max_wait_queue_size is 500. The limit was \
+                maxPoolSize: there were 10 of 10 connections";
+    assert!(all.contains(full), "{all}");
+}
+
+#[test]
 fn the_longest_waits_are_listed() {
     let slowest = told("storm", &["--slowest", "3"]);
     let lines: Vec<_> = slowest.lines().collect();

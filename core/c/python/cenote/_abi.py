@@ -48,6 +48,7 @@ class CheckOutError(IntEnum):
     ESTABLISH_FAILED = 4
     CANCELLED = 5
     WAIT_QUEUE_FULL = 6
+    SHED = 7
 
 
 class CheckVerdict(IntEnum):
@@ -80,6 +81,7 @@ class DeadlineReason(IntEnum):
     LEAK_DETECTION = 5
     UNANSWERED = 6
     PENDING_RESPONSE = 7
+    STANDING_DELAY = 8
 
 
 class EventKind(IntEnum):
@@ -178,6 +180,8 @@ class Options(ctypes.Structure):
     experimental_pending_response: int
     max_log_text: int
     max_wait_queue_size: int
+    codel_target: int
+    codel_interval: int
 
     _fields_ = (
         ("size", ctypes.c_uint32),
@@ -197,6 +201,8 @@ class Options(ctypes.Structure):
         ("experimental_pending_response", ctypes.c_int64),
         ("max_log_text", ctypes.c_int64),
         ("max_wait_queue_size", ctypes.c_int64),
+        ("codel_target", ctypes.c_int64),
+        ("codel_interval", ctypes.c_int64),
     )
 
 

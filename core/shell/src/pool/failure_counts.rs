@@ -9,7 +9,7 @@ use cenote_core::pool::CheckOutError;
 #[derive(Debug, Default)]
 pub(super) struct FailureCounts {
     pub(super) timeouts: AtomicU64,
-    /// Because the wait queue was full.
+    /// Because the wait queue was full, or by shedding.
     pub(super) rejected: AtomicU64,
     pub(super) connection_errors: AtomicU64,
     pub(super) cleared: AtomicU64,
@@ -26,7 +26,7 @@ impl FailureCounts {
     pub(super) fn note(&self, error: &PoolError, clock: fn() -> Instant) {
         let counter = match error.error() {
             CheckOutError::WaitQueueTimeout { .. } => &self.timeouts,
-            CheckOutError::WaitQueueFull { .. } => &self.rejected,
+            CheckOutError::WaitQueueFull { .. } | CheckOutError::Shed { .. } => &self.rejected,
             CheckOutError::EstablishFailed { .. } => &self.connection_errors,
             CheckOutError::PoolCleared { .. } => &self.cleared,
             CheckOutError::PoolClosed => &self.closed,

@@ -29,6 +29,7 @@ impl<S: PoolTypes> PoolState<S> {
         checkpoint.generation = self.generation;
         checkpoint.was_cleared = self.cleared_by.is_some();
         checkpoint.populate_after = self.populate_after;
+        checkpoint.standing_since = self.standing_since;
         checkpoint.inherited = self.inherited;
         checkpoint.reported = self.reported;
         checkpoint.last_waiter = self.last_waiter;

@@ -54,6 +54,7 @@ impl<S: PoolTypes> PoolState<S> {
             owners,
             cleared_by,
             populate_after,
+            standing_since,
             inherited,
             reported,
             last_waiter,
@@ -85,9 +86,13 @@ impl<S: PoolTypes> PoolState<S> {
         for request in owners.chain(queue.iter()) {
             add_request(&mut digest, &request);
         }
-        // This number came after the first version of traces, whose fingerprints have to stay valid.
+        // These came after the first version of traces, whose fingerprints have to stay valid.
         if *reported != 0 {
             digest.add(*reported);
+        }
+        if standing_since.is_some() {
+            digest.add(1);
+            digest.add_time(*standing_since);
         }
         digest.0
     }

@@ -49,6 +49,8 @@ pub struct PoolCheckpoint {
     pub was_cleared: bool,
     /// Until when the minimum is left alone after a failed establishment.
     pub populate_after: Option<Instant>,
+    /// Since when the oldest wait is not below the target of shedding.
+    pub standing_since: Option<Instant>,
     /// Connections up to this number were inherited through a fork.
     pub inherited: u64,
     /// Pending connections up to this number were reported as unanswered.
@@ -183,6 +185,7 @@ impl Default for PoolCheckpoint {
             generation: 0,
             was_cleared: false,
             populate_after: None,
+            standing_since: None,
             inherited: 0,
             reported: 0,
             last_waiter: None,

@@ -72,6 +72,7 @@ impl<S: PoolTypes> PoolState<S> {
             owners,
             cleared_by: checkpoint.was_cleared.then(|| payloads.cause(None)),
             populate_after: checkpoint.populate_after,
+            standing_since: checkpoint.standing_since,
             inherited: checkpoint.inherited,
             reported: checkpoint.reported,
             last_waiter: checkpoint.last_waiter,

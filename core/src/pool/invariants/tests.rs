@@ -84,6 +84,25 @@ pub(in crate::pool) fn id(number: u64) -> ConnId {
 }
 
 #[test]
+fn a_standing_delay_can_be_wrong() {
+    let known = "whether the delay stands is known";
+    assert_found(busy(), |it| it.standing_since = Some(Instant::ORIGIN), known);
+    let delayed = || {
+        let options = PoolOptions::default().with_max_pool_size(1).with_codel_target(SECOND);
+        let mut pool = pool(options, [Input::Ready, ask(1, None), made(1), ask(2, None)]);
+        feed(&mut pool, 1, [Input::Timer]);
+        pool
+    };
+    assert_found(delayed(), |it| it.standing_since = None, known);
+    let later = Some(at(2));
+    assert_found(
+        delayed(),
+        |it| it.standing_since = later,
+        "the delay stands since a time to come",
+    );
+}
+
+#[test]
 fn promises_can_be_broken() {
     let lets_wait = "requests wait only in a ready pool";
     assert_found(busy(), |it| (it.status, it.generation) = (Status::Paused, 1), lets_wait);

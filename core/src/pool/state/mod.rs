@@ -57,6 +57,9 @@ pub struct PoolState<S: PoolTypes> {
     pub(in crate::pool) cleared_by: Option<S::Cause>,
     /// Until when the minimum is left alone after a failed establishment.
     pub(in crate::pool) populate_after: Option<Instant>,
+    /// Since when the oldest wait is not below the target of shedding. `None` if it is, if none waits, or without
+    /// shedding.
+    pub(in crate::pool) standing_since: Option<Instant>,
     /// Connections up to this number were inherited through a fork.
     pub(in crate::pool) inherited: u64,
     /// Pending connections up to this number were reported as unanswered.
@@ -91,6 +94,7 @@ impl<S: PoolTypes> PoolState<S> {
             owners: Vec::new(),
             cleared_by: None,
             populate_after: None,
+            standing_since: None,
             inherited: 0,
             reported: 0,
             last_waiter: None,
@@ -131,6 +135,7 @@ where
             owners,
             cleared_by,
             populate_after,
+            standing_since,
             inherited,
             reported,
             last_waiter,
@@ -149,6 +154,7 @@ where
             owners: owners.clone(),
             cleared_by: cleared_by.clone(),
             populate_after: *populate_after,
+            standing_since: *standing_since,
             inherited: *inherited,
             reported: *reported,
             last_waiter: *last_waiter,

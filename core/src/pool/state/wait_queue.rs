@@ -110,6 +110,12 @@ impl<W> WaitQueue<W> {
         oldest.is_some_and(|request| request.is_due(now))
     }
 
+    /// Since when the oldest request waits.
+    #[inline]
+    pub(in crate::pool) fn waits_since(&self) -> Option<Instant> {
+        self.entries.front().and_then(Entry::request).map(|request| request.started)
+    }
+
     /// Takes the oldest request.
     #[inline(always)]
     pub(in crate::pool) fn pop(&mut self) -> Option<Request<W>> {

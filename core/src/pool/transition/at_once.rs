@@ -178,11 +178,13 @@ impl<S: PoolTypes> PoolState<S> {
         self.status == Status::Ready && !self.is_below_minimum() && now >= self.now
     }
 
-    /// Whether a request has waited for too long by this time, or may take a connection that is pending
-    /// a response.
+    /// Whether a request has waited for too long by this time, may take a connection that is pending
+    /// a response, or may be shed later because of those that are served now.
     #[inline(always)]
     fn has_work_for_queue(&self, now: Instant) -> bool {
-        self.settings.pending_response || self.queue.next_deadline().is_some_and(|due| due < now)
+        self.settings.pending_response
+            || self.settings.codel.is_some()
+            || self.queue.next_deadline().is_some_and(|due| due < now)
     }
 
     /// Whether a connection is in use and may be used again at this time.

@@ -99,6 +99,7 @@ impl<S: PoolTypes> PoolState<S> {
                 Source::Later(later) => self.serve_later(request, later, out),
             }
         }
+        self.note_delay();
         self.check_promises();
     }
 

@@ -145,7 +145,7 @@ impl<S: PoolTypes> PoolState<S> {
         let owner = self.take_drain_owner(id, PendingResponseFailure::Error, out);
         self.remove(id, CloseReason::Error, Some(cause), out);
         if let Some(request) = owner {
-            self.queue.put_back(request);
+            self.put_back(request);
         }
     }
 
@@ -211,7 +211,7 @@ impl<S: PoolTypes> PoolState<S> {
                 self.abort_drain(id, reason, error, out);
                 match (owner, outcome) {
                     (Some(request), Some(error)) => self.fail(request, error.clone(), out),
-                    (Some(request), None) => self.queue.put_back(request),
+                    (Some(request), None) => self.put_back(request),
                     (None, _) => {}
                 }
             }

@@ -16,7 +16,7 @@ impl<S: PoolTypes> PoolState<S> {
     /// change with every input.
     pub fn next_deadline(&self) -> Option<Deadline> {
         // Written out, so that each reason is a constant: this runs after every input.
-        let [first, second, third, fourth, fifth, sixth, seventh] = DeadlineReason::ALL;
+        let [first, second, third, fourth, fifth, sixth, seventh, eighth] = DeadlineReason::ALL;
         let next = self.earlier(None, first);
         let next = self.earlier(next, second);
         let next = self.earlier(next, third);
@@ -26,7 +26,8 @@ impl<S: PoolTypes> PoolState<S> {
         } else {
             next
         };
-        self.earlier(next, seventh)
+        let next = self.earlier(next, seventh);
+        if self.settings.codel.is_some() { self.earlier(next, eighth) } else { next }
     }
 
     /// Of two at the same time, the one that a run does first.
@@ -40,8 +41,8 @@ impl<S: PoolTypes> PoolState<S> {
     }
 
     /// One run: does what is due by now and ends. Expired requests fail, idle connections and those
-    /// at the end of their lives are closed, long uses and establishments are reported. The minimum is seen to after
-    /// every input, so pruning comes before populating.
+    /// at the end of their lives are closed, long uses and establishments are reported, delayed requests are shed.
+    /// The minimum is seen to after every input, so pruning comes before populating.
     // BG-07, BG-11
     pub(super) fn run_maintenance(&mut self, out: &mut impl ActionSink<S>) {
         for reason in DeadlineReason::ALL {
@@ -64,6 +65,7 @@ impl<S: PoolTypes> PoolState<S> {
             DeadlineReason::LeakDetection => self.next_leak(),
             DeadlineReason::Unanswered => self.next_unanswered().map(|(at, _)| at),
             DeadlineReason::PendingResponse => self.pending_responses.next_due(),
+            DeadlineReason::StandingDelay => self.next_shedding(),
         }
     }
 
@@ -78,6 +80,7 @@ impl<S: PoolTypes> PoolState<S> {
             DeadlineReason::LeakDetection => self.report_leaks(out),
             DeadlineReason::Unanswered => self.report_unanswered(out),
             DeadlineReason::PendingResponse => self.give_up_drains(out),
+            DeadlineReason::StandingDelay => self.shed(out),
         }
     }
 

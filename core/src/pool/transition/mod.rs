@@ -13,6 +13,7 @@ mod maintenance;
 mod outcome;
 mod retire;
 mod set_options;
+mod shed;
 mod validate;
 
 use super::input::Input;
@@ -104,6 +105,9 @@ impl<S: PoolTypes> PoolState<S> {
                 self.clear_service(cause, service, out);
             }
             Input::SetOptions { options } => self.set_options(*options, out),
+        }
+        if self.queue.is_empty() {
+            self.standing_since = None;
         }
         if self.pending_responses.next_due().is_some() {
             self.schedule_drains();

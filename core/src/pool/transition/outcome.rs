@@ -77,12 +77,21 @@ impl<S: PoolTypes> PoolState<S> {
         }
     }
 
-    /// Fails the requests that have waited for longer than they may, earliest deadline first.
+    /// Fails the requests that have waited for longer than they may, earliest deadline first; then those that are
+    /// to be shed.
     // WQ-05
     #[inline(never)]
     pub(super) fn time_out_requests(&mut self, out: &mut impl ActionSink<S>) {
         let now = self.now;
+        if self.settings.codel.is_none() {
+            return self.time_out_requests_if(|deadline| deadline < now, out);
+        }
+        self.note_delay();
         self.time_out_requests_if(|deadline| deadline < now, out);
+        self.note_delay();
+        if self.next_shedding().is_some_and(|due| due < now) {
+            self.shed(out);
+        }
     }
 
     /// The same for those that may wait no longer: their time ends with this instant, after

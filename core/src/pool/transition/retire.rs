@@ -34,7 +34,7 @@ impl<S: PoolTypes> PoolState<S> {
                 continue;
             }
             if let Some(request) = self.abort_establishment(id, CloseReason::Idle, None, out) {
-                self.queue.put_back(request);
+                self.put_back(request);
             }
         }
     }

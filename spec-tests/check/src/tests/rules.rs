@@ -195,8 +195,9 @@ fn t_05_closed_comes_before_failed() {
     assert_eq!(broken_after(&two), [(9, "T-05")]);
     // A cancelled caller had none (SI-10).
     is_good_after("started, failed connectionError The_check-out_was_given_up_by_its_caller");
-    // Nor had one that found the queue full.
+    // Nor had one that found the queue full, or was shed.
     is_good_after("started, failed connectionError Too_many_requests_wait");
+    is_good_after("started, failed connectionError Shed_while_checking_out_a_connection");
 }
 
 #[test]

@@ -70,11 +70,12 @@ const ERROR: Keys = &[
 ];
 
 /// As [`PoolError::name`](cenote_core::error::PoolError::name) has them.
-const ERRORS: [&str; 6] = [
+const ERRORS: [&str; 7] = [
     "PoolClosedError",
     "PoolClearedError",
     "WaitQueueTimeoutError",
     "WaitQueueFullError",
+    "CheckOutShedError",
     "ConnectionError",
     "CheckOutCancelledError",
 ];

@@ -19,6 +19,10 @@ pub(crate) struct Options {
     // Not part of the official format.
     load_balanced: Option<bool>,
     max_wait_queue_size: Option<u32>,
+    #[serde(rename = "codelTargetMS")]
+    codel_target_ms: Option<u64>,
+    #[serde(rename = "codelIntervalMS")]
+    codel_interval_ms: Option<u64>,
     /// The application name that connections send in their hello.
     // TF-17
     pub(crate) app_name: Option<String>,
@@ -49,6 +53,8 @@ impl Options {
         options.wait_queue_timeout = self.wait_queue_timeout_ms.map(Duration::from_millis);
         options.load_balanced = self.load_balanced;
         options.max_wait_queue_size = self.max_wait_queue_size;
+        options.codel_target = self.codel_target_ms.map(Duration::from_millis);
+        options.codel_interval = self.codel_interval_ms.map(Duration::from_millis);
         options.maintenance = self.background_thread_interval_ms.map(maintenance).transpose()?;
         Ok(options)
     }

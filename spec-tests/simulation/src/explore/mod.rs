@@ -203,6 +203,11 @@ impl Configuration {
                 .timed(&[None, Some(0), Some(1)]),
             Self::new("max 1, at most 1 waits", small(1).with_max_wait_queue_size(1))
                 .changing(vec![small(2).with_max_connecting(1).with_max_wait_queue_size(2)]),
+            Self::new("max 1, shed above 1 ns for 2 ns", {
+                small(1).with_codel_target(nanos(1)).with_codel_interval(nanos(2))
+            })
+            .timed(&[None, Some(2)])
+            .asked(3),
             Self::new("max 2, min 1, idle 1 ns", {
                 small(2).with_min_pool_size(1).with_max_idle_time(nanos(1))
             })

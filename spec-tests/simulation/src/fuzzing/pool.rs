@@ -58,6 +58,8 @@ pub(crate) fn without_late_replies((mut options, mut steps): Run) -> Run {
         options.experimental_pending_response = None;
         options.unanswered_threshold = None;
         options.max_wait_queue_size = None;
+        options.codel_target = None;
+        options.codel_interval = None;
     };
     make_older(&mut options);
     for step in &mut steps {
@@ -121,6 +123,8 @@ fn decode_options(bytes: [u8; OPTIONS_LEN]) -> PoolOptions {
     };
     options.unanswered_threshold = nanos(late / 4, 8);
     options.max_wait_queue_size = some(seed / 16, 4);
+    options.codel_target = nanos(order / 3, 5);
+    options.codel_interval = nanos(order / 15, 7);
     options.experimental_pending_response = match late % 4 {
         0 => None,
         1 => Some(false),

@@ -187,6 +187,8 @@ impl fmt::Display for Brief<'_> {
         entry("held", options.leak_detection_threshold.as_ref().map(|value| value as _));
         entry("unanswered", options.unanswered_threshold.as_ref().map(|value| value as _));
         entry("queue", options.max_wait_queue_size.as_ref().map(|value| value as _));
+        entry("target", options.codel_target.as_ref().map(|value| value as _));
+        entry("interval", options.codel_interval.as_ref().map(|value| value as _));
         entry("balanced", options.load_balanced.as_ref().map(|value| value as _));
         entry("maintenance", options.maintenance.as_ref().map(|value| value as _));
         entry("reuse", options.reuse_order.as_ref().map(|value| value as _));

@@ -24,6 +24,7 @@ impl<S: PoolTypes> Model<S> {
             responses,
             cleared_by,
             populate_after,
+            delayed_since,
             created,
             inherited,
             last_waiter: _,       // Every new id is above it.
@@ -39,6 +40,7 @@ impl<S: PoolTypes> Model<S> {
         });
         key.push(u64::from(cleared_by.is_some()));
         key.push(self.distance(*populate_after));
+        key.push(self.distance(*delayed_since));
         key.push(u64::from(*inherited > 0) + 2 * u64::from(created > inherited));
         key.push(services.len() as u64);
         key.push(u64::from(!clears.is_empty()));

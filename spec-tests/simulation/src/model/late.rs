@@ -294,5 +294,8 @@ impl<S: PoolTypes> Model<S> {
     fn put_back(&mut self, request: Request<S::Waiter>) {
         self.queue.push(request);
         self.queue.sort_by_key(|request| request.id);
+        // Its wait may be long, but nothing in the queue waited for as long.
+        self.delayed_since = self.delayed_since.or(Some(self.now));
+        self.watch_delay();
     }
 }

@@ -20,6 +20,7 @@ impl<S: PoolTypes> Model<S> {
         self.report_leak();
         self.report_unanswered();
         self.give_up_drains();
+        self.shed(|at, now| at <= now);
     }
 
     // CO-10, oldest first.
@@ -171,6 +172,9 @@ impl<S: PoolTypes> Model<S> {
             for at in drain_ends.into_iter().chain(gives_up) {
                 add(at, DeadlineReason::PendingResponse);
             }
+        }
+        if let Some(at) = self.sheds_at() {
+            add(at, DeadlineReason::StandingDelay);
         }
         if let Some(at) = self.populate_after.filter(|_| self.wants_population()) {
             add(at, DeadlineReason::Populate);

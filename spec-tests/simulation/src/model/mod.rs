@@ -16,6 +16,7 @@ mod key;
 mod late;
 mod legal;
 mod maintenance;
+mod shed;
 mod view;
 
 use std::time::Duration;
@@ -50,6 +51,8 @@ pub struct Model<S: PoolTypes> {
     cleared_by: Option<S::Cause>,
     // T-37: the minimum pool size is not restored before this time.
     populate_after: Option<Instant>,
+    /// Since when the oldest request has waited for the target of shedding or longer, at every moment.
+    delayed_since: Option<Instant>,
     // CO-05: the number of connections ever created, and so the number of the last one.
     created: u64,
     // FK-01: connections up to this number belong to the parent of this process.
@@ -158,6 +161,7 @@ impl<S: PoolTypes> Model<S> {
             responses: Vec::new(),
             cleared_by: None,
             populate_after: None,
+            delayed_since: None,
             created: 0,
             inherited: 0,
             last_waiter: None,
@@ -185,7 +189,10 @@ impl<S: PoolTypes> Model<S> {
         self.judge(&input)?;
         self.move_clock(now);
         // WQ-05; a deadline that is exactly now may still be met by this input (SI-16).
+        self.watch_delay();
         self.time_out(|deadline, now| deadline < now);
+        self.watch_delay();
+        self.shed(|at, now| at < now);
         // Check-outs and check-ins do not look at drains.
         if !matches!(input, Input::CheckOutRequested { .. } | Input::CheckedIn { .. }) {
             self.time_out_drains(|deadline, now| deadline < now);
@@ -195,6 +202,7 @@ impl<S: PoolTypes> Model<S> {
         self.serve_waiting();
         // PO-05, after pruning (BG-11) and after waiting requests (T-12).
         self.populate();
+        self.watch_delay();
         Ok(std::mem::take(&mut self.actions))
     }
 

@@ -14,6 +14,7 @@ pub(crate) fn reason_of<C>(error: &CheckOutError<C>) -> CheckOutFailedReason {
         CheckOutError::WaitQueueTimeout { .. } => CheckOutFailedReason::Timeout,
         CheckOutError::PoolCleared { .. }
         | CheckOutError::WaitQueueFull { .. }
+        | CheckOutError::Shed { .. }
         | CheckOutError::EstablishFailed { .. }
         | CheckOutError::Cancelled => CheckOutFailedReason::ConnectionError,
     }

@@ -109,6 +109,7 @@ pub fn failure(error: &CheckOutError<Cause>) -> String {
         CheckOutError::PoolCleared { cause: None } => "pool paused".to_owned(),
         CheckOutError::WaitQueueTimeout { .. } => "timed out".to_owned(),
         CheckOutError::WaitQueueFull { .. } => "wait queue full".to_owned(),
+        CheckOutError::Shed { .. } => "shed".to_owned(),
         CheckOutError::EstablishFailed { cause } => format!("not established ({cause})"),
         CheckOutError::Cancelled => "cancelled".to_owned(),
     }

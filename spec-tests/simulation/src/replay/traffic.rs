@@ -107,6 +107,14 @@ impl Scene {
         Self { changes, duration, ..Self::quiet(seed) }
     }
 
+    /// The same for tasks without a deadline, in a pool that sheds and lets at most 500 requests wait.
+    pub fn shedding(seed: u64) -> Self {
+        let too_small = Self::too_small(seed);
+        let options = too_small.options.clone().with_max_wait_queue_size(500);
+        let options = options.with_codel_target(PoolOptions::DEFAULT_CODEL_TARGET);
+        Self { options, patience: None, ..too_small }
+    }
+
     /// One check-out in 1,400 is never checked in, all of them in the same place.
     pub fn leak(seed: u64) -> Self {
         Self { leak_every: 1_400, ..Self::quiet(seed) }

@@ -57,6 +57,7 @@ pub(super) enum Situation {
     Pins,
     WaitedTooLong,
     QueueFull,
+    Shed,
     Cleared,
     // Clock and timers.
     ClockStandsStill,
@@ -136,6 +137,7 @@ const GROUPS: [(&str, &[(Situation, &str)]); 5] = [
             (Situation::Pins, "pin"),
             (Situation::WaitedTooLong, "wait queue timeout"),
             (Situation::QueueFull, "wait queue full"),
+            (Situation::Shed, "shed"),
             (Situation::Cleared, "pool cleared"),
         ],
     ),
@@ -197,6 +199,7 @@ impl Coverage {
         match error {
             CheckOutError::WaitQueueTimeout { .. } => self.count(Situation::WaitedTooLong),
             CheckOutError::WaitQueueFull { .. } => self.count(Situation::QueueFull),
+            CheckOutError::Shed { .. } => self.count(Situation::Shed),
             CheckOutError::PoolCleared { .. } => self.count(Situation::Cleared),
             CheckOutError::Cancelled
             | CheckOutError::PoolClosed

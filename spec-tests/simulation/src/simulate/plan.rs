@@ -126,6 +126,10 @@ pub(super) fn draw_options(random: &mut SplitMix, services: u8) -> PoolOptions {
 pub(super) fn draw_overload_policies(seed: u64, options: &mut PoolOptions) {
     let random = &mut SplitMix(seed ^ 0x0ef7_10ad);
     options.max_wait_queue_size = random.one_in(4).then(|| draw_u32(random, 0, 8));
+    if random.one_in(3) {
+        options.codel_target = random.flip().then(|| milliseconds(random, 1, 20));
+        options.codel_interval = Some(milliseconds(random, 1, 50));
+    }
 }
 
 impl TimeFaults {

@@ -25,6 +25,7 @@ fn setup(pool_kind: PoolKind, slow: Duration) -> Setup {
             backlog: 4096,
             round_trip: Duration::from_millis(1),
             slow_opening: (10, slow),
+            varies: false,
         },
         outage: None,
         cut_at: None,

@@ -23,6 +23,7 @@ fn setup(clients: u32, max_connecting: u32) -> Setup {
             // Two round trips for TCP and TLS, two for hello and SCRAM.
             round_trip: Duration::from_millis(4),
             slow_opening: (0, Duration::ZERO),
+            varies: false,
         },
         outage: None,
         cut_at: None,

@@ -22,6 +22,7 @@ fn setup(options: PoolOptions, pool_kind: PoolKind, cut_at: Option<Duration>) ->
             backlog: 4096,
             round_trip: Duration::from_millis(1),
             slow_opening: (0, Duration::ZERO),
+            varies: false,
         },
         outage: None,
         cut_at,

@@ -10,6 +10,7 @@ mod cold_start;
 mod findings;
 mod fleet;
 mod lifetime;
+mod newest_first_pool;
 mod overload;
 mod page;
 mod plot;
@@ -60,7 +61,7 @@ pub const ALL: [Study; 6] = [
     },
     Study {
         name: "overload",
-        title: "What waitQueueTimeoutMS does when more is asked than can be done",
+        title: "What waitQueueTimeoutMS and shedding do when more is asked than can be done",
         run: overload::run,
     },
 ];

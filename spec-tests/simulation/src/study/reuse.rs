@@ -28,6 +28,7 @@ fn setup(order: ReuseOrder) -> Setup {
             backlog: 4096,
             round_trip: Duration::from_millis(1),
             slow_opening: (0, Duration::ZERO),
+            varies: false,
         },
         outage: None,
         cut_at: None,

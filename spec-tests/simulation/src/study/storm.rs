@@ -25,6 +25,7 @@ fn setup(has_labels: bool) -> Setup {
             backlog: 4096,
             round_trip: Duration::from_millis(1),
             slow_opening: (0, Duration::ZERO),
+            varies: false,
         },
         outage: Some((DOWN, UP)),
         cut_at: None,

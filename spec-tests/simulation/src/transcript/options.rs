@@ -7,7 +7,8 @@ use cenote_core::pool::{Maintenance, PoolOptions, ReuseOrder};
 use super::words::{Words, duration, number};
 
 /// Parses all options of a command: `max= min= connecting= idle= wait= lifetime= seed= held=
-/// unanswered= queue=`, `reuse=mru|lru`, `maintenance=never` or `pause=`, and the words `balanced` and
+/// unanswered= queue= target=
+/// interval=`, `reuse=mru|lru`, `maintenance=never` or `pause=`, and the words `balanced` and
 /// `pending-response`.
 pub(super) fn read(words: &mut Words) -> Result<PoolOptions, String> {
     let mut options = PoolOptions::default();
@@ -21,6 +22,8 @@ pub(super) fn read(words: &mut Words) -> Result<PoolOptions, String> {
     options.leak_detection_threshold = words.key("held", duration)?;
     options.unanswered_threshold = words.key("unanswered", duration)?;
     options.max_wait_queue_size = words.key("queue", number)?;
+    options.codel_target = words.key("target", duration)?;
+    options.codel_interval = words.key("interval", duration)?;
     options.reuse_order = words.key("reuse", reuse_order)?;
     options.maintenance = words.key("maintenance", never)?;
     if let Some(pause) = words.key("pause", duration)? {
@@ -61,6 +64,8 @@ pub(super) fn show(options: &PoolOptions) -> String {
         time("held", options.leak_detection_threshold),
         time("unanswered", options.unanswered_threshold),
         count("queue", options.max_wait_queue_size),
+        time("target", options.codel_target),
+        time("interval", options.codel_interval),
         options.reuse_order.map(show_reuse_order),
         options.maintenance.map(show_maintenance),
         options.load_balanced.map(|_| " balanced".to_owned()),

@@ -94,6 +94,10 @@ fn failure(error: &CheckOutError<String>) -> String {
             format!("timed out, {}", self::snapshot(snapshot))
         }
         CheckOutError::WaitQueueFull { max } => format!("queue full, at most {max} wait"),
+        CheckOutError::Shed { delay } => {
+            let [target, interval] = [delay.target, delay.interval].map(span);
+            format!("shed ({target}, {interval}), {}", snapshot(&delay.snapshot))
+        }
         CheckOutError::EstablishFailed { cause } => format!("not established, {cause:?}"),
         CheckOutError::Cancelled => "cancelled".to_owned(),
     }

@@ -141,6 +141,7 @@ fn refusal(error: &PoolError) -> String {
         CheckOutError::WaitQueueFull { max } => {
             format!("check-out: the wait queue was full (max_wait_queue_size {max})")
         }
+        CheckOutError::Shed { .. } => "check-out: shed on standing delay".to_owned(),
         CheckOutError::PoolClosed => "check-out: the pool was closed".to_owned(),
         CheckOutError::Cancelled => "check-out: cancelled".to_owned(),
     }

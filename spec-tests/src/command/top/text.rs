@@ -203,7 +203,7 @@ fn failed(detail: &Detail, per_second: f64) -> Option<Line> {
     });
     let text = format!(
         "{} failed, {per_second:.1}/s: {}, {} by a connection that was not opened, {} by a clear or a \
-         paused pool, {} by the end of the pool, {} by a full queue.{last}",
+         paused pool, {} by the end of the pool, {} by a full queue or shedding.{last}",
         count(detail.pool.failed(), "check-out"),
         count(failures.timeout, "timeout"),
         failures.connection_error,

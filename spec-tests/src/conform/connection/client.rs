@@ -126,6 +126,7 @@ impl From<PoolError> for Refusal {
             | CheckOutError::PoolCleared { .. }
             | CheckOutError::WaitQueueTimeout { .. }
             | CheckOutError::WaitQueueFull { .. }
+            | CheckOutError::Shed { .. }
             | CheckOutError::Cancelled => Self::Other(error.to_string()),
         }
     }

@@ -366,7 +366,10 @@ impl Analysis {
         let wait = self.wait(waiter, asked, outcome, view);
         let group = match &wait.outcome {
             Outcome::Failed(
-                failure @ (Failure::TimedOut | Failure::QueueFull | Failure::Cancelled),
+                failure @ (Failure::TimedOut
+                | Failure::QueueFull
+                | Failure::Shed
+                | Failure::Cancelled),
             ) => Group::Failed(failure.clone(), Some(wait.obstacle)),
             Outcome::Failed(failure) => Group::Failed(failure.clone(), None),
             Outcome::Served(_) | Outcome::Waiting => Group::Waited(wait.obstacle),

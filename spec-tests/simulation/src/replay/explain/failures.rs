@@ -72,6 +72,12 @@ impl Explainer {
                 "the wait queue was full: max_wait_queue_size is {max}. {}",
                 capitalised(&self.obstacle(view, waiter, now))
             ),
+            CheckOutError::Shed { delay } => format!(
+                "it was shed: for {} the longest wait was never below {}. {}",
+                span(delay.interval),
+                span(delay.target),
+                capitalised(&self.obstacle(view, waiter, now))
+            ),
             CheckOutError::EstablishFailed { cause } => self.not_established(view, waiter, cause),
             CheckOutError::Cancelled => {
                 format!(

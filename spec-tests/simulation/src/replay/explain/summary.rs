@@ -437,6 +437,7 @@ fn failed(failure: &Failure, obstacle: Option<Obstacle>, wait: &Wait) -> String 
     match failure {
         Failure::TimedOut => format!("timed out, {way}"),
         Failure::QueueFull => format!("at once: the wait queue was full, {way}"),
+        Failure::Shed => format!("shed on standing delay, {way}"),
         Failure::Cancelled => format!("cancelled by their callers, {way}"),
         Failure::Paused(None) => "at once: the pool had never been ready".to_owned(),
         Failure::Paused(because) => format!("at once: the pool was paused{}", cause(because)),

@@ -53,6 +53,7 @@ impl Wait {
                 Failure::Cleared(None)
                 | Failure::TimedOut
                 | Failure::QueueFull
+                | Failure::Shed
                 | Failure::Cancelled,
             )
             | Outcome::Served(_)
@@ -79,6 +80,8 @@ pub enum Failure {
     TimedOut,
     /// As many requests as `max_wait_queue_size` permits were waiting.
     QueueFull,
+    /// It had waited for longer than `codel_target` when the delay had stood for `codel_interval`.
+    Shed,
     /// The pool was paused when it asked; `None`: it had never been ready.
     Paused(Option<String>),
     /// The pool was cleared while it waited.
@@ -102,6 +105,7 @@ impl Failure {
             }
             CheckOutError::WaitQueueTimeout { .. } => Self::TimedOut,
             CheckOutError::WaitQueueFull { .. } => Self::QueueFull,
+            CheckOutError::Shed { .. } => Self::Shed,
             CheckOutError::EstablishFailed { cause } => Self::NotEstablished(cause.to_string()),
             CheckOutError::Cancelled => Self::Cancelled,
         }
@@ -112,6 +116,7 @@ impl Failure {
         match self {
             Self::TimedOut => "timed out",
             Self::QueueFull => "queue full",
+            Self::Shed => "shed",
             Self::Paused(_) => "pool paused",
             Self::Cleared(_) => "cleared",
             Self::NotEstablished(_) => "not established",

@@ -430,6 +430,7 @@ const fn outcome_of(failure: &Failure) -> u8 {
         Failure::Closed => 4,
         Failure::Cancelled => 5,
         Failure::QueueFull => 7,
+        Failure::Shed => 8,
     }
 }
 

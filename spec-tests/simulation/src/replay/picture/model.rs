@@ -103,7 +103,8 @@ pub struct Wait {
     /// The connection that was delivered; 0 if it failed.
     pub connection: u64,
     /// The outcome: 0 served, 1 timed out, 2 cleared or paused, 3 not established, 4 closed, 5
-    /// cancelled, 6 still waiting at the end, 7 wait queue full.
+    /// cancelled, 6 still waiting at the end, 7 wait queue full, 8
+    /// shed.
     pub outcome: u8,
     /// The start.
     pub start: u64,

@@ -108,7 +108,7 @@ fn slice(out: &mut impl Write, slot: u32, start: u64, end: u64, name: &str) -> i
 }
 
 fn waits(picture: &Picture, out: &mut impl Write) -> io::Result<()> {
-    const OUTCOMES: [&str; 8] = [
+    const OUTCOMES: [&str; 9] = [
         "served",
         "timed out",
         "cleared",
@@ -117,6 +117,7 @@ fn waits(picture: &Picture, out: &mut impl Write) -> io::Result<()> {
         "cancelled",
         "still waiting",
         "queue full",
+        "shed",
     ];
     for wait in &picture.waits {
         let outcome = OUTCOMES.get(usize::from(wait.outcome)).copied().unwrap_or_default();

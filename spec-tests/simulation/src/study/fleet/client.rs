@@ -1,6 +1,7 @@
 //! A client: its pool, and which caller uses which connection.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use cenote_core::pool::{
     Action, CheckOutError, ConnId, Health, Input, Instant, PoolOptions, PoolState, Purpose,
@@ -9,7 +10,8 @@ use cenote_core::pool::{
 
 use super::due::Due;
 use super::server::Reply;
-use super::{Answer, Ask, Failure, Fleet, Modelled, Opened};
+use super::{Answer, Ask, Failure, Fleet, Modelled, Opened, Service};
+use crate::study::newest_first_pool::NewestFirstPool;
 use crate::study::unchained_pool::UnchainedPool;
 
 pub(super) struct Client {
@@ -29,6 +31,7 @@ pub(super) struct Client {
 enum Pool {
     Cenote(Box<PoolState<Modelled>>),
     UnchainedPool(UnchainedPool),
+    NewestFirst(NewestFirstPool),
 }
 
 #[derive(Clone, Copy)]
@@ -53,6 +56,10 @@ impl Client {
         Self::with(Pool::UnchainedPool(unchained_pool))
     }
 
+    pub(super) fn with_newest_first(pool: NewestFirstPool) -> Self {
+        Self::with(Pool::NewestFirst(pool))
+    }
+
     fn with(pool: Pool) -> Self {
         Self {
             pool,
@@ -71,6 +78,7 @@ impl Client {
         match &self.pool {
             Pool::Cenote(pool) => pool.snapshot().total as usize,
             Pool::UnchainedPool(unchained_pool) => unchained_pool.total(),
+            Pool::NewestFirst(pool) => pool.total(),
         }
     }
 
@@ -82,6 +90,7 @@ impl Client {
                 handled.unwrap_or_else(|misuse| panic!("a fleet's inputs are valid: {misuse}"));
             }
             Pool::UnchainedPool(unchained_pool) => unchained_pool.handle(&input, &mut actions),
+            Pool::NewestFirst(pool) => pool.handle(now, &input, &mut actions),
         }
         actions
     }
@@ -97,6 +106,9 @@ impl Client {
         self.timer
     }
 }
+
+/// How fine times of operations are, as parts of their mean.
+const STEPS: u32 = 100;
 
 impl Fleet<'_> {
     /// Feeds the pool of a client, and executes its actions.
@@ -191,12 +203,26 @@ impl Fleet<'_> {
         let use_number = user.uses;
         let connection = Opened { is_used: true, ..connection };
         user.in_use.insert(id, Use { number: use_number, ask, checked_out: now, connection });
-        let at = match self.server.operate(now) {
+        let takes = self.operation_takes();
+        let at = match self.server.operate(now, takes) {
             Reply::Done(at) => at,
             Reply::Refused => now,
         };
         let at = at + self.setup.service.round_trip;
         self.agenda.plan(at, Due::Answered { client, id, use_number });
+    }
+
+    /// An exponential distribution in steps of a hundredth, without logarithms, as the arrivals.
+    fn operation_takes(&mut self) -> Duration {
+        let Service { operation, varies, .. } = self.setup.service;
+        if !varies {
+            return operation;
+        }
+        let mut steps = 1;
+        while self.random.below(STEPS.into()) != 0 {
+            steps += 1;
+        }
+        operation / STEPS * steps
     }
 
     pub(super) fn answered(&mut self, client: u32, id: ConnId, use_number: u64) {
@@ -262,14 +288,19 @@ impl Fleet<'_> {
         match error {
             // Overload: `maxAdaptiveRetries`, each after a pause (ER-42).
             // Overload: `maxAdaptiveRetries`, each after a pause (ER-42).
-            CheckOutError::WaitQueueFull { .. } => self.again_or_failed(client, ask, 2),
-            CheckOutError::EstablishFailed { .. } if self.setup.has_labels => {
+            CheckOutError::EstablishFailed { .. }
+            | CheckOutError::WaitQueueFull { .. }
+            | CheckOutError::Shed { .. }
+                if self.setup.has_labels =>
+            {
                 self.again_or_failed(client, ask, 2);
             }
             CheckOutError::EstablishFailed { .. } | CheckOutError::PoolCleared { .. } => {
                 self.again_or_failed(client, ask, 1);
             }
             CheckOutError::WaitQueueTimeout { .. }
+            | CheckOutError::WaitQueueFull { .. }
+            | CheckOutError::Shed { .. }
             | CheckOutError::PoolClosed
             | CheckOutError::Cancelled => self.failed(client, ask),
         }

@@ -18,6 +18,7 @@ use cenote_core::pool::{Instant, PoolOptions, PoolTypes};
 use self::client::Client;
 use self::due::Due;
 use self::server::Server;
+use super::newest_first_pool::NewestFirstPool;
 use super::unchained_pool::UnchainedPool;
 use crate::agenda::Agenda;
 use crate::replay::random::SplitMix;
@@ -54,6 +55,8 @@ pub(super) enum PoolKind {
     OwnSeeds,
     /// The oldest request takes the first connection: [`UnchainedPool`].
     Unchained,
+    /// The newest request first while the delay stands: [`NewestFirstPool`].
+    NewestFirst,
 }
 
 /// What happened in a fleet.
@@ -163,6 +166,7 @@ impl<'a> Fleet<'a> {
             self.clients.push(match self.setup.pool_kind {
                 PoolKind::Cenote => Client::new(options),
                 PoolKind::OwnSeeds => Client::new(options.with_jitter_seed(u64::from(number) + 1)),
+                PoolKind::NewestFirst => Client::with_newest_first(NewestFirstPool::new(&options)),
                 PoolKind::Unchained => Client::with_unchained(UnchainedPool::new(&options)),
             });
             self.become_ready(number);

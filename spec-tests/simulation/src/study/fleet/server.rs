@@ -21,6 +21,8 @@ pub(in crate::study) struct Service {
     pub(in crate::study) round_trip: Duration,
     /// 1 in this many establishments takes this much longer because of the network; 0 is never.
     pub(in crate::study) slow_opening: (u64, Duration),
+    /// Whether operations take that time on average, with an exponential distribution.
+    pub(in crate::study) varies: bool,
 }
 
 pub(super) struct Server {
@@ -87,11 +89,11 @@ impl Server {
     }
 
     /// A client sends an operation.
-    pub(super) fn operate(&mut self, now: Instant) -> Reply {
+    pub(super) fn operate(&mut self, now: Instant, takes: Duration) -> Reply {
         if !self.is_up {
             return Reply::Refused;
         }
-        Reply::Done(self.work(now, self.service.operation).1)
+        Reply::Done(self.work(now, takes).1)
     }
 
     /// The first free worker does it, after everything that came before.

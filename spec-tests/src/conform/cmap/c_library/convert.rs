@@ -38,6 +38,8 @@ pub(super) fn options(options: &PoolOptions) -> Options {
         leak_detection_threshold: time(options.leak_detection_threshold),
         unanswered_threshold: time(options.unanswered_threshold),
         max_wait_queue_size: size(options.max_wait_queue_size),
+        codel_target: time(options.codel_target),
+        codel_interval: time(options.codel_interval),
         experimental_pending_response: flag(options.experimental_pending_response),
         ..Options::default()
     }

@@ -11,7 +11,8 @@ use cenote_c::status::Status;
 use cenote_c::text::TextKind;
 use cenote_core::error::{ConnectionError, PoolError, RetryWrites};
 use cenote_core::pool::{
-    CheckOutError, CloseReason, Event, Instant, NoPayload, PoolState, ServiceId, Snapshot, WaiterId,
+    CheckOutError, CloseReason, Event, Instant, NoPayload, PoolOptions, PoolState, ServiceId,
+    Snapshot, StandingDelay, WaiterId,
 };
 
 use super::pool::CPool;
@@ -39,6 +40,15 @@ impl CPool {
             it if it == Number::WaitQueueFull as u32 => {
                 let max = self.options.max_wait_queue_size.unwrap_or_default();
                 CheckOutError::WaitQueueFull { max }
+            }
+            it if it == Number::Shed as u32 => {
+                let or = |limit: Option<Duration>, default| limit.unwrap_or(default);
+                let delay = StandingDelay {
+                    target: or(self.options.codel_target, PoolOptions::DEFAULT_CODEL_TARGET),
+                    interval: or(self.options.codel_interval, PoolOptions::DEFAULT_CODEL_INTERVAL),
+                    snapshot: self.snapshot(),
+                };
+                CheckOutError::Shed { delay: Arc::new(delay) }
             }
             it if it == Number::Cancelled as u32 => CheckOutError::Cancelled,
             other => panic!("an error with the number {other}"),

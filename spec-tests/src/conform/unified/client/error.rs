@@ -115,6 +115,7 @@ impl Failure {
                 | CheckOutError::PoolCleared { .. }
                 | CheckOutError::WaitQueueTimeout { .. }
                 | CheckOutError::WaitQueueFull { .. }
+                | CheckOutError::Shed { .. }
                 | CheckOutError::Cancelled => None,
             },
             ClientError::Operation(OperationError::Connection(error)) => Some(error),

@@ -7,12 +7,13 @@ const WHY = {
   3: "got no connection established",
   4: "met a closed pool",
   7: "met a full wait queue",
+  8: "were shed",
 };
 /// What requests waited for the longest, together; of those that did not fail for another reason.
 function mostlyInTheWay() {
   const sums = new Map();
   for (let i = 0; i < data.waitWhy.length; i++) {
-    if (![SERVED, TIMED_OUT, CANCELLED, WAITING].includes(data.waitOutcome[i])) continue;
+    if (![SERVED, TIMED_OUT, CANCELLED, WAITING, SHED].includes(data.waitOutcome[i])) continue;
     const way = texts[data.waitWhy[i]].split(":")[0];
     sums.set(way, (sums.get(way) ?? 0) + data.waitLength[i]);
   }

@@ -11,10 +11,12 @@ const OUTCOMES = [
   "cancelled",
   "still waiting at the end",
   "wait queue full",
+  "shed on standing delay",
 ];
 const SERVED = 0;
 const TIMED_OUT = 1;
 const CANCELLED = 5;
+const SHED = 8;
 const WAITING = 6;
 const hasFailed = (outcome) => outcome !== SERVED && outcome !== WAITING;
 /// A use that is cut off by the end of the trace has no length.
