@@ -62,6 +62,30 @@ fn a_broken_rule_is_1_with_its_line() {
 }
 
 #[test]
+fn many_findings_are_a_line_for_each_rule() {
+    let mut events = format!("{GOOD}{TWICE}\n");
+    for id in 3..=1500 {
+        events += &TWICE.replace("\"connectionId\":2", &format!("\"connectionId\":{id}"));
+        events += "\n";
+    }
+    events += r#"{"at":0.3,"type":"ConnectionCheckedIn","address":"a:1","connectionId":4711}"#;
+    let output = check(&["-"], &events);
+    let lines: Vec<_> = text(&output.stdout).lines().map(str::to_owned).collect();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(lines.len() < 10, "{lines:#?}");
+    let first = "line 8: T-14: connection 2 is created, but 1 of 1 are there (and 1498 times more)";
+    assert_eq!(lines[0], first);
+    // Also of a rule that is broken after the first thousand findings.
+    assert!(lines.iter().any(|line| line.contains("connection 4711")), "{lines:#?}");
+    assert!(lines.last().is_some_and(|line| line.contains("rules are broken")), "{lines:#?}");
+    let all = text(&check(&["-", "--all"], &events).stdout);
+    assert!((1000..1010).contains(&all.lines().count()), "{}", all.lines().count());
+    let json = check(&["-", "--json"], &events);
+    let json: serde_json::Value = serde_json::from_slice(&json.stdout).unwrap();
+    assert_eq!(json["rules"]["T-14"], 1499);
+}
+
+#[test]
 fn what_cannot_be_read_is_2_with_one_line() {
     let nonsense = check(&["-"], "nonsense");
     let missing = check(&["/nowhere/events.jsonl"], "");

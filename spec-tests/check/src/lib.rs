@@ -44,6 +44,7 @@ mod rules;
 #[cfg(test)]
 mod tests;
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io::{self, BufRead};
@@ -79,8 +80,11 @@ pub struct Finding {
 /// What was found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
-    /// Where rules are broken, in the order of the lines; the first [`MAX_FINDINGS`] of them.
+    /// Where rules are broken, in the order of the lines: the first [`MAX_FINDINGS`] of them, and the first of each
+    /// rule.
     pub findings: Vec<Finding>,
+    /// How often each rule is broken.
+    pub rules: BTreeMap<&'static str, u64>,
     /// How many there are in all.
     pub broken: u64,
     /// Events that were judged.
@@ -203,6 +207,13 @@ impl Report {
         self.broken == 0
     }
 
+    /// A line for each rule that is broken, the most often broken one first: the first finding, and how often there is
+    /// another one. Then what was judged.
+    #[must_use]
+    pub fn by_rule(&self) -> impl fmt::Display + '_ {
+        ByRule(self)
+    }
+
     fn count(&mut self, line: &Line) {
         use line::Told;
         self.events += 1;
@@ -225,9 +236,23 @@ impl Report {
         }
     }
 
+    fn write_counts(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { broken, events, pools, connections, check_outs, .. } = self;
+        write!(
+            f,
+            "{events} events, {pools} pools, {connections} connections, {check_outs} check-outs: "
+        )?;
+        match broken {
+            0 => writeln!(f, "no rule is broken"),
+            _ => writeln!(f, "rules are broken {broken} times"),
+        }
+    }
+
     fn found(&mut self, finding: Finding) {
         self.broken += 1;
-        if self.findings.len() < MAX_FINDINGS {
+        let times = self.rules.entry(finding.rule).or_default();
+        *times += 1;
+        if *times == 1 || self.findings.len() < MAX_FINDINGS {
             self.findings.push(finding);
         }
     }
@@ -246,15 +271,28 @@ impl fmt::Display for Report {
         for finding in &self.findings {
             writeln!(f, "{finding}")?;
         }
-        let Self { broken, events, pools, connections, check_outs, .. } = self;
-        write!(
-            f,
-            "{events} events, {pools} pools, {connections} connections, {check_outs} check-outs: "
-        )?;
-        match broken {
-            0 => writeln!(f, "no rule is broken"),
-            _ => writeln!(f, "rules are broken {broken} times"),
+        self.write_counts(f)
+    }
+}
+
+/// See [`Report::by_rule`].
+struct ByRule<'a>(&'a Report);
+
+impl fmt::Display for ByRule<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(report) = self;
+        let mut rules: Vec<_> = report.rules.iter().collect();
+        rules.sort_by_key(|(_, times)| Reverse(**times));
+        for (rule, times) in rules {
+            let first = report.findings.iter().find(|finding| finding.rule == *rule);
+            first.map_or(Ok(()), |first| write!(f, "{first}"))?;
+            match times - 1 {
+                0 => writeln!(f)?,
+                1 => writeln!(f, " (and once more)")?,
+                more => writeln!(f, " (and {more} times more)")?,
+            }
         }
+        report.write_counts(f)
     }
 }
 

@@ -20,6 +20,9 @@ pub struct Arguments {
     /// maxConnecting, if it differs from the options in the events
     #[arg(long, value_name = "CONNECTIONS")]
     connecting: Option<u32>,
+    /// Print each finding, the first 1,000 of them, instead of the first one of each rule
+    #[arg(long)]
+    all: bool,
     /// Print one JSON object instead of lines
     #[arg(long)]
     json: bool,
@@ -47,7 +50,7 @@ pub enum Trouble {
     },
 }
 
-/// Judges the events, and prints a line for each rule that is broken.
+/// Judges the events, and prints a line for each rule that is broken, or with `--all` for each finding.
 ///
 /// # Errors
 ///
@@ -59,8 +62,10 @@ pub fn run(arguments: &Arguments) -> Result<bool, Trouble> {
     let report = report.map_err(|source| Trouble::Read { path: path.clone(), source })?;
     if arguments.json {
         println!("{:#}", to_json(&report));
-    } else {
+    } else if arguments.all {
         print!("{report}");
+    } else {
+        print!("{}", report.by_rule());
     }
     Ok(report.is_good())
 }
@@ -82,6 +87,7 @@ fn to_json(report: &Report) -> serde_json::Value {
     json!({
         "good": report.is_good(),
         "broken": report.broken,
+        "rules": report.rules,
         "events": report.events,
         "pools": report.pools,
         "connections": report.connections,
