@@ -19,6 +19,24 @@ fn flat(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
+/// As many of several stories as a screen has room for.
+#[test]
+fn several_waits_and_clears_are_a_screenful() {
+    let waiters: Vec<_> =
+        (12600..12620).flat_map(|n| ["--waiter".to_owned(), n.to_string()]).collect();
+    let mut arguments = vec!["--explain"];
+    arguments.extend(waiters.iter().map(String::as_str));
+    let some = told("too-small", &arguments);
+    assert!(some.lines().count() <= 41, "{some}");
+    let last = some.lines().last().expect("a line");
+    assert!(last.ends_with(" of 20 requests are left out: --all shows them"), "{last}");
+    arguments.push("--all");
+    let all = told("too-small", &arguments);
+    assert!(!all.contains("left out") && all.lines().count() > 60, "{all}");
+    let clears = told("cleared", &["--clear", "1", "--clear", "1"]);
+    assert!(clears.lines().count() <= 41 && !clears.contains("left out"), "{clears}");
+}
+
 #[test]
 fn the_first_lines_say_what_happened_and_why() {
     for (case, expected) in [

@@ -154,7 +154,9 @@ fn a_refused_input_is_a_failure() {
     let folder = Folder::new();
     let trace = folder.path("twice.bson");
     good(&["record", text(&trace), "--steps", "500", "--tasks", "6", "--check-in-twice"]);
-    for arguments in [&[][..], &["--quiet"], &["--json"], &["--explain"]] {
+    let page = folder.path("twice.html");
+    let draw = ["--html", text(&page)];
+    for arguments in [&[][..], &["--quiet"], &["--json"], &["--explain"], &draw] {
         let (status, error) = bad(&[&["replay", text(&trace)], arguments].concat());
         assert_eq!(status, 1, "{arguments:?}");
         let expected =

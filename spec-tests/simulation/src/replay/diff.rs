@@ -26,6 +26,9 @@ struct Side {
     line: String,
 }
 
+/// How many actions of a step are shown.
+const ACTIONS_MAX: usize = 10;
+
 /// Replays both traces until they differ.
 ///
 /// # Errors
@@ -84,7 +87,7 @@ impl Side {
             at: view.step.at.to_string(),
             actions: view.actions.iter().filter_map(ActionRecord::of).collect(),
             state: format!("{} {:016x}", view.pool.snapshot(), view.pool.fingerprint()),
-            line: text::step(view, clock),
+            line: text::brief_step(view, clock, ACTIONS_MAX),
         }
     }
 
@@ -101,5 +104,43 @@ impl Side {
             return Vec::new();
         };
         vec![what.to_owned(), format!("- {}", self.line), format!("+ {}", other.line)]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use cenote_core::pool::{Input, Instant, PoolCheckpoint, Purpose, WaiterId};
+    use cenote_core::trace::{Cause, TraceInfo, TraceWriter};
+
+    use super::*;
+
+    /// Of a pool that is ready, and in which this many requests wait when it is cleared.
+    fn trace(requests: u64, clears: bool) -> Vec<u8> {
+        let mut writer = TraceWriter::new(Vec::new(), TraceInfo::default());
+        writer.begin(&PoolCheckpoint::default(), 0).expect("memory");
+        let asks = (1..=requests).map(|id| Input::CheckOutRequested {
+            id: WaiterId(id),
+            waiter: WaiterId(id),
+            deadline: None,
+            purpose: Purpose::Other,
+        });
+        let clear = clears.then(|| Input::Clear {
+            cause: Cause::default(),
+            interrupt: true,
+            service: None,
+        });
+        for input in [Input::Ready].into_iter().chain(asks).chain(clear) {
+            writer.input(Instant::ORIGIN, &input, false).expect("memory");
+        }
+        writer.finish().expect("memory")
+    }
+
+    #[test]
+    fn a_step_with_many_actions_stays_short() {
+        let (all, part) = (trace(500, true), trace(500, false));
+        let Difference { same, lines } = diff(&*part, &*all).expect("good traces");
+        assert_eq!((same, lines.len()), (501, 2));
+        assert!(lines[1].starts_with("+ ") && lines[1].len() < 600, "{lines:?}");
+        assert!(lines[1].contains(", and ") && lines[1].contains(" more  |  "), "{lines:?}");
     }
 }

@@ -15,6 +15,11 @@ use super::step_reader::View;
 /// The step in one line: number, time, wall-clock time if there is one, input, actions, and the state
 /// afterwards.
 pub fn step(view: &View<'_>, clock: &Clock) -> String {
+    brief_step(view, clock, usize::MAX)
+}
+
+/// The same, with this many actions at most, and how many more there are.
+pub fn brief_step(view: &View<'_>, clock: &Clock, actions_max: usize) -> String {
     let step = view.step;
     let refused = if step.refused { " REFUSED" } else { "" };
     let place = step.place.as_ref().map(|place| format!(" at {place}")).unwrap_or_default();
@@ -22,9 +27,17 @@ pub fn step(view: &View<'_>, clock: &Clock) -> String {
     let mut line =
         format!("{:>7}  {}{time}  {}{place}{refused}", step.number, step.at, input(&step.input));
     if let Some(lost) = step.lost_before {
-        line = format!("         … {lost} inputs before this were not recorded\n{line}");
+        let lost = match lost {
+            0 => "some actions of the input".to_owned(),
+            1 => "1 input".to_owned(),
+            lost => format!("{lost} inputs"),
+        };
+        line = format!("         … not recorded: {lost} before this\n{line}");
     }
-    let actions: Vec<_> = view.actions.iter().map(action).collect();
+    let mut actions: Vec<_> = view.actions.iter().take(actions_max).map(action).collect();
+    if let more @ 1.. = view.actions.len() - actions.len() {
+        actions.push(format!("and {more} more"));
+    }
     if !actions.is_empty() {
         let _ = write!(line, "  ->  {}", actions.join(", "));
     }

@@ -5,7 +5,7 @@ use std::io::{self, BufWriter, Read, Write};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use super::print::holds;
+use super::print::{holds, none_refused};
 use super::{Arguments, Unplayable, ended_early, open, part};
 use crate::command::output::shown;
 use cenote_core::trace::TraceHeader;
@@ -72,8 +72,10 @@ fn read(arguments: &Arguments, path: &Path) -> Result<(Drawn, bool), Unplayable>
     let mut watch = StepReader::new(open(path)?).map_err(unplayable)?;
     let part = part(arguments, watch.header())?;
     let mut collector = Collector::new(watch.pool());
+    let mut refused = 0;
     let outcome = watch.each(|view| {
         collector.add(view);
+        refused += u64::from(view.step.refused);
         let met = part.until.as_ref().is_some_and(|until| holds(until, view));
         if met { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });
@@ -84,6 +86,7 @@ fn read(arguments: &Arguments, path: &Path) -> Result<(Drawn, bool), Unplayable>
         }
         Err(error) => ended_early(arguments, path, error)?,
     };
+    let good = none_refused(path, refused) && good;
     let picture = finish(collector, &watch, arguments.utc_offset);
     Ok((Drawn { path: path.to_owned(), picture, header: watch.header().clone() }, good))
 }

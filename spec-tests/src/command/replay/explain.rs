@@ -1,6 +1,6 @@
 //! Explains a trace: a summary, one wait, the longest waits, leaks, clears.
 
-use std::io::Write;
+use std::io::{self, Write};
 use std::ops::ControlFlow;
 
 use cenote_simulation::replay::explain::{Analysis, Findings, Story};
@@ -41,14 +41,16 @@ pub(super) fn explain(arguments: &Arguments, out: &mut impl Write) -> Result<boo
         good = false;
     }
     let lines = if arguments.all { usize::MAX } else { LINES };
+    let mut screen = Screen::new(arguments.all);
     for (waiter, story) in &stories {
         if let Some(text) = story.tell(if arguments.all { usize::MAX } else { STORY }) {
-            out.write_all(text.as_bytes())?;
+            screen.print(&text, out)?;
         } else {
             tell(format_args!("cenote: {}: there is no request w{waiter}", path.display()));
             good = false;
         }
     }
+    screen.end("requests", out)?;
     let options = watch.pool().options().clone();
     let findings = Findings::new(analysis, watch.header(), clock, &options, arguments.longer_than);
     if let Some(count) = arguments.slowest {
@@ -60,15 +62,17 @@ pub(super) fn explain(arguments: &Arguments, out: &mut impl Write) -> Result<boo
     if arguments.clears {
         out.write_all(findings.clears(lines).as_bytes())?;
     }
+    let mut screen = Screen::new(arguments.all);
     for &number in &arguments.clear {
         if let Some(text) = findings.clear(number) {
-            out.write_all(text.as_bytes())?;
+            screen.print(&text, out)?;
         } else {
             let count = findings.clear_count();
             tell(format_args!("cenote: {}: there is no clear {number} of {count}", path.display()));
             good = false;
         }
     }
+    screen.end("clears", out)?;
     let refused = findings.refused();
     if arguments.wants_summary() && arguments.json {
         writeln!(out, "{}", findings.json(EXAMPLES))?;
@@ -79,9 +83,46 @@ pub(super) fn explain(arguments: &Arguments, out: &mut impl Write) -> Result<boo
     Ok(none_refused(path, refused) && good)
 }
 
+/// Texts that were asked for by number: as many as a screen has room for, and at least one.
+struct Screen {
+    room: usize,
+    printed: usize,
+    left_out: usize,
+}
+
+impl Screen {
+    fn new(all: bool) -> Self {
+        Self { room: if all { usize::MAX } else { SCREEN }, printed: 0, left_out: 0 }
+    }
+
+    fn print(&mut self, text: &str, out: &mut impl Write) -> io::Result<()> {
+        let lines = text.lines().count();
+        if self.printed > 0 && lines > self.room {
+            self.left_out += 1;
+            return Ok(());
+        }
+        self.printed += 1;
+        self.room = self.room.saturating_sub(lines);
+        out.write_all(text.as_bytes())
+    }
+
+    fn end(&self, what: &str, out: &mut impl Write) -> io::Result<()> {
+        match self.left_out {
+            0 => Ok(()),
+            left => writeln!(
+                out,
+                "{left} of {} {what} are left out: --all shows them",
+                left + self.printed
+            ),
+        }
+    }
+}
+
 /// The longest waits that are kept at least.
 const EXAMPLES: usize = 20;
 /// Lines of a table, without --all.
 const LINES: usize = 20;
+/// Lines of several waits or clears, without --all.
+const SCREEN: usize = 40;
 /// Connections and events in the story of a wait, without --all.
 const STORY: usize = 10;
