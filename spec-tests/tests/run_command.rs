@@ -497,9 +497,23 @@ fn a_server_that_cannot_be_reached_is_shown_with_advice() {
     let settings = Settings { auth: true, users, ..Settings::default() };
     let plain = Endpoint::start(settings.clone(), ListenOptions::default()).unwrap();
     let tls = Endpoint::start(settings, ListenOptions::with_tls()).unwrap();
+    let web = web_server();
     for (uri, advice) in [
         (format!("mongodb://{nowhere}"), "(check host and port, and whether the server runs)"),
+        ("mongodb://db.invalid".to_owned(), "(check the host name and the resolver)"),
         (format!("mongodb://{}", tls.address()), "speaks TLS"),
+        (format!("mongodb://{}/?tls=true", plain.address()), "leave tls=true out"),
+        (format!("mongodb://{}/?tls=true", tls.address()), "of an authority in tlsCAFile"),
+        (format!("mongodb://{web}"), "(check the port"),
+        (format!("mongodb://{web}/?tls=true"), "the port speaks no TLS (check the port"),
+        (
+            format!("mongodb://app:pencil@{}/?authSource=shop", plain.address()),
+            "(check user, password, authSource and authMechanism)",
+        ),
+        (
+            format!("mongodb://{}/?authMechanism=MONGODB-X509", plain.address()),
+            "(check user, password, authSource and authMechanism)",
+        ),
         (
             format!("mongodb://app:eraser@{}", plain.address()),
             "(check user, password, authSource and authMechanism)",
@@ -510,6 +524,20 @@ fn a_server_that_cannot_be_reached_is_shown_with_advice() {
         assert_eq!((output.status.code(), error.lines().count()), (Some(2), 1), "{error}");
         assert!(error.contains(" cannot be reached: ") && error.contains(advice), "{error}");
     }
+}
+
+/// Answers whatever comes as a server of HTTP does, and goes with the test.
+fn web_server() -> std::net::SocketAddr {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a socket");
+    let address = listener.local_addr().expect("a socket");
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.expect("a socket");
+            let _ = stream.read(&mut [0; 1024]);
+            let _ = stream.write_all(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n");
+        }
+    });
+    address
 }
 
 /// If nothing reads the progress, the summary is not lost.
