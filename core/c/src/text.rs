@@ -150,7 +150,7 @@ pub(crate) fn explained(
             CheckOutError::WaitQueueTimeout { snapshot: Arc::clone(snapshot) }
         }
         CheckOutError::WaitQueueFull { max } => CheckOutError::WaitQueueFull { max: *max },
-        CheckOutError::Shed { delay } => CheckOutError::Shed { delay: Arc::clone(delay) },
+        CheckOutError::Shed { delay } => CheckOutError::Shed { delay: *delay },
         CheckOutError::EstablishFailed { cause } => {
             CheckOutError::EstablishFailed { cause: own(cause) }
         }

@@ -258,8 +258,7 @@ impl<C: fmt::Display> fmt::Display for Explanation<'_, C> {
         // The message names the server.
         let mut is_named = false;
         match error {
-            CheckOutError::WaitQueueTimeout { snapshot: pool } => snapshot = Some(&**pool),
-            CheckOutError::Shed { delay } => snapshot = Some(&delay.snapshot),
+            CheckOutError::WaitQueueTimeout { snapshot: pool } => snapshot = Some(pool),
             CheckOutError::PoolCleared { .. } => is_named = true,
             // waitQueueTimeoutMS ends with the wait in the queue.
             CheckOutError::EstablishFailed { .. } => {
@@ -267,6 +266,7 @@ impl<C: fmt::Display> fmt::Display for Explanation<'_, C> {
             }
             CheckOutError::PoolClosed
             | CheckOutError::WaitQueueFull { .. }
+            | CheckOutError::Shed { .. }
             | CheckOutError::Cancelled => {}
         }
         let request = request.map(|request| format!("request {request}"));
@@ -321,7 +321,8 @@ impl<C: fmt::Display> fmt::Display for Message<'_, C> {
                 f,
                 "Shed while checking out a connection from connection pool: for {:?} the longest wait \
                  was never below {:?}",
-                delay.interval, delay.target
+                delay.interval(),
+                delay.target()
             ),
             CheckOutError::EstablishFailed { cause } => cause.fmt(f),
             CheckOutError::Cancelled => f.write_str("The check-out was given up by its caller"),

@@ -1,6 +1,7 @@
 //! Why a request ended without a connection.
 
 use alloc::sync::Arc;
+use core::fmt;
 use core::time::Duration;
 
 use super::snapshot::Snapshot;
@@ -34,8 +35,8 @@ pub enum CheckOutError<C> {
     /// stood for a whole [`codel_interval`](super::PoolOptions::codel_interval). The pool has not begun anything for
     /// this request, so the operation may be tried again after a backoff. Not part of CMAP.
     Shed {
-        /// The limits, and the pool.
-        delay: Arc<StandingDelay>,
+        /// The limits.
+        delay: StandingDelay,
     },
     /// The connection that was started for this request could not be established.
     EstablishFailed {
@@ -62,16 +63,40 @@ impl<C> CheckOutError<C> {
     }
 }
 
-/// Why requests were shed, for all of those that were shed together.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+/// The limits by which a request was shed, in eight bytes, so that the error is no larger than the others and
+/// nothing allocates under overload: whole microseconds, at most 71 minutes.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct StandingDelay {
-    /// The effective [`codel_target`](super::PoolOptions::codel_target): each of them had waited for longer.
-    pub target: Duration,
-    /// The effective [`codel_interval`](super::PoolOptions::codel_interval): for so long the oldest wait was never
+    target: u32,
+    interval: u32,
+}
+
+impl StandingDelay {
+    /// With these limits, rounded down to microseconds.
+    pub fn new(target: Duration, interval: Duration) -> Self {
+        let micros = |time: Duration| u32::try_from(time.as_micros()).unwrap_or(u32::MAX);
+        Self { target: micros(target), interval: micros(interval) }
+    }
+
+    /// The effective [`codel_target`](super::PoolOptions::codel_target): the request had waited for longer.
+    pub const fn target(self) -> Duration {
+        Duration::from_micros(self.target as u64)
+    }
+
+    /// The effective [`codel_interval`](super::PoolOptions::codel_interval): for so long the longest wait was never
     /// below the target.
-    pub interval: Duration,
-    /// The pool at that moment, before the requests left the queue.
-    pub snapshot: Snapshot,
+    pub const fn interval(self) -> Duration {
+        Duration::from_micros(self.interval as u64)
+    }
+}
+
+impl fmt::Debug for StandingDelay {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StandingDelay")
+            .field("target", &self.target())
+            .field("interval", &self.interval())
+            .finish()
+    }
 }
 
 /// Why a request ended without a connection.

@@ -209,10 +209,8 @@ mod tests {
     fn a_record_says_why_a_request_failed() {
         let pool =
             PoolState::<NoPayload>::new(Instant::ORIGIN, PoolOptions::default(), &mut |_| {});
-        let snapshot = pool.expect("options").snapshot();
-        let (target, interval) = (Duration::from_millis(5), Duration::from_millis(100));
-        let delay = Arc::new(StandingDelay { target, interval, snapshot });
-        let snapshot = Arc::new(snapshot);
+        let snapshot = Arc::new(pool.expect("options").snapshot());
+        let delay = StandingDelay::new(Duration::from_millis(5), Duration::from_millis(100));
         let errors = [
             CheckOutError::PoolClosed,
             CheckOutError::PoolCleared { cause: Some(()) },

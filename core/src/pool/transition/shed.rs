@@ -2,7 +2,6 @@
 //! answers. After CoDel (Nichols and Jacobson, 2012), with the clock of a request queue: the delay stands
 //! while the oldest request has waited for the target or longer, whatever is served meanwhile.
 
-use alloc::sync::Arc;
 use core::time::Duration;
 
 use crate::pool::error::{CheckOutError, StandingDelay};
@@ -33,14 +32,9 @@ impl<S: PoolTypes> PoolState<S> {
     /// begins anew: a burst that came last has as long to be served.
     pub(super) fn shed(&mut self, out: &mut impl ActionSink<S>) {
         let Some(Codel { target, interval }) = self.settings.codel else { return };
-        let mut delay = None;
+        let [target, interval] = [target, interval].map(Duration::from_nanos);
+        let delay = StandingDelay::new(target, interval);
         while self.delay_reached().is_some_and(|at| at < self.now) {
-            // Each is told how the pool was before any of them left.
-            let delay = Arc::clone(delay.get_or_insert_with(|| {
-                let snapshot = self.snapshot();
-                let [target, interval] = [target, interval].map(Duration::from_nanos);
-                Arc::new(StandingDelay { target, interval, snapshot })
-            }));
             let Some(request) = self.queue.pop() else { break };
             self.fail(request, CheckOutError::Shed { delay }, out);
         }

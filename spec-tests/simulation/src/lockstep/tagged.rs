@@ -102,7 +102,7 @@ fn strip_error(error: &CheckOutError<u64>) -> CheckOutError<()> {
             CheckOutError::WaitQueueTimeout { snapshot: snapshot.clone() }
         }
         CheckOutError::WaitQueueFull { max } => CheckOutError::WaitQueueFull { max: *max },
-        CheckOutError::Shed { delay } => CheckOutError::Shed { delay: delay.clone() },
+        CheckOutError::Shed { delay } => CheckOutError::Shed { delay: *delay },
         CheckOutError::EstablishFailed { cause: _ } => CheckOutError::EstablishFailed { cause: () },
         CheckOutError::Cancelled => CheckOutError::Cancelled,
     }

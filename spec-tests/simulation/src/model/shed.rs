@@ -1,6 +1,5 @@
 //! Shedding on standing delay, which is not part of CMAP.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use cenote_core::pool::{CheckOutError, Instant, PoolOptions, PoolTypes, StandingDelay};
@@ -40,21 +39,20 @@ impl<S: PoolTypes> Model<S> {
         Some(self.delayed_since.or(self.delayed_at())? + interval)
     }
 
-    /// Fails all that have waited for longer than the target, and begins a new interval. Each error has the
-    /// snapshot from before the first of them left.
+    /// Fails all that have waited for longer than the target, and begins a new interval.
     pub(super) fn shed(&mut self, due: impl Fn(Instant, Instant) -> bool) {
         let Some((target, interval)) = self.shedding() else { return };
         if !self.sheds_at().is_some_and(|at| due(at, self.now)) {
             return;
         }
-        let delay = Arc::new(StandingDelay { target, interval, snapshot: self.snapshot() });
+        let delay = StandingDelay::new(target, interval);
         let now = self.now;
         let (late, others) = std::mem::take(&mut self.queue)
             .into_iter()
             .partition(|request| request.started + target < now);
         self.queue = others;
         for request in late {
-            self.fail(request, CheckOutError::Shed { delay: Arc::clone(&delay) });
+            self.fail(request, CheckOutError::Shed { delay });
         }
         self.delayed_since = None;
         self.watch_delay();

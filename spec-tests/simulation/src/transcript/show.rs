@@ -95,8 +95,7 @@ fn failure(error: &CheckOutError<String>) -> String {
         }
         CheckOutError::WaitQueueFull { max } => format!("queue full, at most {max} wait"),
         CheckOutError::Shed { delay } => {
-            let [target, interval] = [delay.target, delay.interval].map(span);
-            format!("shed ({target}, {interval}), {}", snapshot(&delay.snapshot))
+            format!("shed ({}, {})", span(delay.target()), span(delay.interval()))
         }
         CheckOutError::EstablishFailed { cause } => format!("not established, {cause:?}"),
         CheckOutError::Cancelled => "cancelled".to_owned(),

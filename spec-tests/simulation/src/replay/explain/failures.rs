@@ -74,8 +74,8 @@ impl Explainer {
             ),
             CheckOutError::Shed { delay } => format!(
                 "it was shed: for {} the longest wait was never below {}. {}",
-                span(delay.interval),
-                span(delay.target),
+                span(delay.interval()),
+                span(delay.target()),
                 capitalised(&self.obstacle(view, waiter, now))
             ),
             CheckOutError::EstablishFailed { cause } => self.not_established(view, waiter, cause),

@@ -43,12 +43,11 @@ impl CPool {
             }
             it if it == Number::Shed as u32 => {
                 let or = |limit: Option<Duration>, default| limit.unwrap_or(default);
-                let delay = StandingDelay {
-                    target: or(self.options.codel_target, PoolOptions::DEFAULT_CODEL_TARGET),
-                    interval: or(self.options.codel_interval, PoolOptions::DEFAULT_CODEL_INTERVAL),
-                    snapshot: self.snapshot(),
-                };
-                CheckOutError::Shed { delay: Arc::new(delay) }
+                let delay = StandingDelay::new(
+                    or(self.options.codel_target, PoolOptions::DEFAULT_CODEL_TARGET),
+                    or(self.options.codel_interval, PoolOptions::DEFAULT_CODEL_INTERVAL),
+                );
+                CheckOutError::Shed { delay }
             }
             it if it == Number::Cancelled as u32 => CheckOutError::Cancelled,
             other => panic!("an error with the number {other}"),
