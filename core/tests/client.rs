@@ -13,6 +13,7 @@ use cenote_core::error::{
 };
 use cenote_core::monitor::ServerDescription;
 use cenote_core::pool::{CheckOutError, Instant, NoPayload, PoolOptions, PoolState, Snapshot};
+use cenote_core::topology::TopologyDescription;
 
 fn address(text: &str) -> Arc<ServerAddress> {
     Arc::new(text.parse().expect("an address"))
@@ -69,20 +70,22 @@ fn an_error_says_whether_it_means_overload() {
 fn servers_are_shown_with_what_may_be_done() {
     let mut description = ServerDescription::default();
     description.error = Some(ConnectionError::network(Stage::Tcp, "connection refused"));
-    let broken = ServerStatus::new(address("a"), Some(Arc::new(description)), snapshot());
-    let balancer = ServerStatus::new(address("b"), None, snapshot());
+    let broken = ServerStatus::new(address("a"), Arc::new(description), snapshot());
+    let balancer = Arc::new(ServerDescription::load_balancer());
+    let balancer = ServerStatus::new(address("b"), balancer, snapshot());
     let text = broken.to_string();
     let advice = broken.description.error.as_ref().and_then(ConnectionError::advice);
     let shown = format!("TCP connect: connection refused ({})", advice.expect("advice"));
     assert!(text.starts_with("a:27017: ") && text.contains(&shown), "{text}");
     assert!(text.ends_with(&format!(" [{}]", snapshot())), "{text}");
-    let both = seen([broken, balancer]);
-    assert!(both.contains(&shown) && both.ends_with("; b:27017: LoadBalancer"), "{both}");
+    let both = seen(&TopologyDescription::default(), [broken, balancer]);
+    assert!(both.starts_with("Unknown: a:27017: ") && both.contains(&shown));
+    assert!(both.ends_with("; b:27017: LoadBalancer"), "{both}");
 
     let after = Duration::from_secs(3);
     let timed_out = SelectionError::TimedOut { selector: Selector::Any, after, servers: both };
     let text = ClientError::from(timed_out).to_string();
-    assert!(text.contains("within 3s: a:27017: ") && text.contains(&shown), "{text}");
+    assert!(text.contains("within 3s: Unknown: a:27017: ") && text.contains(&shown), "{text}");
 }
 
 #[test]

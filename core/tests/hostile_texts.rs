@@ -20,6 +20,7 @@ use cenote_core::monitor::{Event as Heartbeat, ServerDescription, SocketId};
 use cenote_core::pool::{
     Action, CheckOutError, Event, Instant, NoPayload, PoolOptions, PoolState, Snapshot, WaiterId,
 };
+use cenote_core::topology::TopologyDescription;
 use cenote_core::trace::{Cause, Replay};
 use cenote_core::uri::ConnectionString;
 use cenote_core::wire::WireError;
@@ -89,9 +90,9 @@ fn replies_of_servers() {
         let address: Arc<ServerAddress> = Arc::new("db:1".parse().expect("an address"));
         let description = Arc::new(description);
         let status =
-            || ServerStatus::new(Arc::clone(&address), Some(Arc::clone(&description)), snapshot());
+            || ServerStatus::new(Arc::clone(&address), Arc::clone(&description), snapshot());
         check_both("a client's server", &status());
-        let servers = seen([status()]);
+        let servers = seen(&TopologyDescription::default(), [status()]);
         let selection = SelectionError::TimedOut {
             selector: Selector::Primary,
             after: Duration::ZERO,

@@ -124,7 +124,7 @@ pub use builder::Builder;
 pub use cenote_core;
 pub use cenote_core::address::{AddressError, ServerAddress};
 pub use cenote_core::client::{
-    ClientError, SelectionError, Selector, ServerEvent, ServerStatus, TimeLimit,
+    ClientError, ReadPreference, SelectionError, Selector, ServerEvent, ServerStatus, TimeLimit,
 };
 pub use cenote_core::connect::{DriverInfo, ServerApi};
 pub use cenote_core::error::{
@@ -133,6 +133,7 @@ pub use cenote_core::error::{
 };
 pub use cenote_core::log::LogSettings;
 pub use cenote_core::pool::{InvalidOptions, PoolOptions, Purpose, ServiceId, Snapshot};
+pub use cenote_core::topology::{TopologyDescription, TopologyKind};
 pub use cenote_core::trace::Disclosure;
 pub use cenote_core::uri::{ConnectionString, Credential, UriError, UriWarning};
 pub use cenote_shell;

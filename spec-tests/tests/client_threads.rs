@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use bson::rawdoc;
 use cenote_check::EventGuard;
-use cenote_endpoint::{Endpoint, ListenOptions, Settings};
+use cenote_endpoint::{Endpoint, ListenOptions, Settings, Topology};
 use cenote_mio::{Client, Selector};
 
 /// Longer than anything takes on the slowest machine.
@@ -32,7 +32,8 @@ fn judged(uri: &str) -> Client {
 
 #[test]
 fn one_thread_for_all_servers() {
-    let start = |_| Endpoint::start(Settings::default(), ListenOptions::default());
+    let settings = || Settings { topology: Topology::Mongos, ..Settings::default() };
+    let start = |_| Endpoint::start(settings(), ListenOptions::default());
     let endpoints: Vec<_> = (0..100).map(|n| start(n).expect("it starts")).collect();
     let hosts: Vec<_> = endpoints.iter().map(|it| it.address().to_string()).collect();
     let client = judged(&format!("mongodb://{}", hosts.join(",")));

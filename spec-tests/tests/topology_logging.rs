@@ -163,8 +163,9 @@ fn behind_a_load_balancer(messages: &Messages, run: Run) {
     let descriptions: Vec<_> =
         messages.named(changed).iter().map(|it| it["newDescription"].clone()).collect();
     let [unknown, known] = ["Unknown: not checked yet", "LoadBalancer"];
-    let [unknown, known] = [unknown, known].map(|description| format!("{address}: {description}"));
-    assert_eq!(descriptions, [unknown, known, "no servers".to_owned()]);
+    let [unknown, known] =
+        [unknown, known].map(|description| format!("LoadBalanced: {address}: {description}"));
+    assert_eq!(descriptions, [unknown, known, "Unknown".to_owned()]);
 }
 
 #[test]
@@ -215,9 +216,9 @@ fn messages_have_the_words_and_keys_of_the_specification() {
 
         let changes = messages.named(changed);
         let address = server.address();
-        let [unknown, primary] = ["Unknown: not checked yet", "RSPrimary of rs0"]
-            .map(|description| format!("{address}: {description}"));
-        assert_eq!(changes[0]["previousDescription"], "no servers");
+        let unknown = format!("Unknown: {address}: Unknown: not checked yet");
+        let primary = format!("ReplicaSetWithPrimary rs0: {address}: RSPrimary of rs0");
+        assert_eq!(changes[0]["previousDescription"], "Unknown");
         assert_eq!(
             (&changes[0]["newDescription"], &changes[1]["previousDescription"]),
             (&unknown, &unknown)
@@ -227,7 +228,7 @@ fn messages_have_the_words_and_keys_of_the_specification() {
             (&primary, &primary)
         );
         assert!(changes[2]["newDescription"].contains(": Unknown: hello: "), "{changes:#?}");
-        assert_eq!(changes.last().expect("the end")["newDescription"], "no servers");
+        assert_eq!(changes.last().expect("the end")["newDescription"], "Unknown");
         behind_a_load_balancer(&messages, run);
     }
     ids.dedup();

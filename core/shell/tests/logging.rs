@@ -309,11 +309,13 @@ fn expected() -> [String; 13] {
     [
         format!(" message=Connection pool created {server} maxPoolSize=2"),
         format!(" message=Connection pool ready {server}"),
-        format!(" message=Connection checkout started {server}"),
+        format!(" message=Connection checkout started {server} request=1"),
         format!(" message=Connection created {server} driverConnectionId=1"),
         format!(" message=Connection ready {server} driverConnectionId=1 durationMS"),
-        format!(" message=Connection checked out {server} driverConnectionId=1 durationMS"),
-        format!(" message=Connection checkout started {server}"),
+        format!(
+            " message=Connection checked out {server} driverConnectionId=1 durationMS request=1"
+        ),
+        format!(" message=Connection checkout started {server} request=2"),
         format!(" message=Connection created {server} driverConnectionId=2"),
         format!(
             " message=Connection closed {server} driverConnectionId=2 \

@@ -3,7 +3,7 @@ use core::time::Duration;
 
 use thiserror::Error;
 
-use super::Selector;
+use super::{InvalidReadPreference, Selector};
 use crate::address::ServerAddress;
 use crate::error::{OperationError, PoolError, RetryWrites};
 
@@ -65,12 +65,17 @@ pub enum SelectionError {
         /// Each server, with its type or why it is Unknown.
         servers: String,
     },
-    /// The address is not one of the connection string's.
-    #[error("{address} is no host of this client: name it in the connection string")]
+    /// The address is none of the servers that were found.
+    #[error(
+        "{address} is no server of this client: name one of the servers that `Client::servers` lists"
+    )]
     NotOfThisClient {
         /// The selector.
         address: ServerAddress,
     },
+    /// The read preference selects no server, whichever there are.
+    #[error(transparent)]
+    ReadPreference(#[from] InvalidReadPreference),
     /// The client is closed.
     #[error("the client is closed")]
     Closed,

@@ -5,10 +5,9 @@
 //!   connection string ──▶ Hosts            the hosts, each once
 //!                         ClientSettings   how long is waited
 //!   what is wanted    ──▶ Selector         by the last known type of a server
-//!   what is known     ──▶ choose           one of those that fit, or none
-//!                         SelectionError   and why, with every server in it
-//!   a topology        ──▶ suitable         the servers for a ReadPreference
-//!                         in_latency_window, choose_of_two
+//!   a topology        ──▶ fitting          the servers that fit
+//!                         suitable, in_latency_window, choose_of_two
+//!                         SelectionError   why there is none, with every server in it
 //!   time that is left ──▶ with_max_time    how much of it the server gets
 //!   SRV records       ──▶ SrvPolling       routers to add and to remove, and when to look again
 //! ```
@@ -32,7 +31,7 @@ pub use event::ServerEvent;
 pub use max_time::with_max_time;
 pub use polling::{SrvChanges, SrvPolling};
 pub use read_preference::{InvalidReadPreference, ReadPreference};
-pub use selection::{Candidate, choose, is_hopeless};
+pub use selection::{fitting, is_foreign, is_hopeless};
 pub use selector::Selector;
 pub use settings::{ClientSettings, Hosts};
 pub use status::{ServerStatus, seen};

@@ -1,7 +1,7 @@
 use core::fmt;
 
+use super::ReadPreference;
 use crate::address::ServerAddress;
-use crate::connect::ServerKind;
 
 /// Which servers fit, by their last known type.
 ///
@@ -12,25 +12,14 @@ use crate::connect::ServerKind;
 pub enum Selector {
     /// Any that serves data.
     Any,
-    /// The primary. If two say that they are, the one that became it last.
+    /// The primary.
     Primary,
-    /// A secondary; of several, the one whose pool has least to do.
+    /// A secondary.
     Secondary,
-    /// This host of the connection string, once it serves data.
+    /// The members of the replica set that a read preference allows.
+    ReadPreference(ReadPreference),
+    /// This server, once it serves data.
     Address(ServerAddress),
-}
-
-impl Selector {
-    /// Whether a server of this kind is one.
-    #[must_use]
-    pub fn accepts(&self, kind: ServerKind) -> bool {
-        match (self, kind) {
-            (Self::Any | Self::Address(_), kind) => kind.is_data_bearing(),
-            (_, ServerKind::Standalone | ServerKind::Mongos | ServerKind::LoadBalancer) => true,
-            (Self::Primary, kind) => kind == ServerKind::RsPrimary,
-            (Self::Secondary, kind) => kind == ServerKind::RsSecondary,
-        }
-    }
 }
 
 /// As in `no primary`.
@@ -40,6 +29,12 @@ impl fmt::Display for Selector {
             Self::Any => f.write_str("server that serves data"),
             Self::Primary => f.write_str("primary, router or standalone server"),
             Self::Secondary => f.write_str("secondary, router or standalone server"),
+            Self::ReadPreference(preference) => {
+                write!(
+                    f,
+                    "member for the read preference {preference}, router or standalone server"
+                )
+            }
             Self::Address(address) => write!(f, "server that serves data at {address}"),
         }
     }

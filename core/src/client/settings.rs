@@ -1,7 +1,5 @@
-use core::ops::Range;
 use core::time::Duration;
 
-use super::Selector;
 use crate::address::ServerAddress;
 use crate::uri::ConnectionString;
 use crate::uri::srv::distinct;
@@ -17,11 +15,15 @@ pub struct ClientSettings {
     /// `timeoutMS`: how long an operation may take, from selection to the reply. Zero is without
     /// limit; `None`, the default, leaves the older timeouts in force.
     pub operation_timeout: Option<Duration>,
+    /// `localThresholdMS`: how much longer than the fastest a server may take to answer; default 15 ms.
+    pub local_threshold: Duration,
 }
 
 impl ClientSettings {
     /// `serverSelectionTimeoutMS` where the connection string has none.
     const SELECTION_TIMEOUT: Duration = Duration::from_secs(30);
+    /// `localThresholdMS` where the connection string has none.
+    const LOCAL_THRESHOLD: Duration = Duration::from_millis(15);
 
     /// From a connection string.
     #[must_use]
@@ -31,6 +33,7 @@ impl ClientSettings {
             is_watched: uri.topology.load_balanced != Some(true),
             selection_timeout: selection_timeout.unwrap_or(Self::SELECTION_TIMEOUT),
             operation_timeout: uri.timeouts.operation,
+            local_threshold: uri.topology.local_threshold.unwrap_or(Self::LOCAL_THRESHOLD),
         }
     }
 }
@@ -66,15 +69,6 @@ impl Hosts {
         let found = self.by_address.binary_search_by_key(&Some(address), |&at| self.hosts.get(at));
         found.ok().and_then(|at| self.by_address.get(at).copied())
     }
-
-    /// The indexes of those hosts.
-    #[must_use]
-    pub fn places(&self, selector: &Selector) -> Range<usize> {
-        match selector {
-            Selector::Address(address) => self.place_of(address).map_or(0..0, |at| at..at + 1),
-            Selector::Any | Selector::Primary | Selector::Secondary => 0..self.hosts.len(),
-        }
-    }
 }
 
 #[cfg(test)]
@@ -83,7 +77,6 @@ mod tests {
 
     use super::{ClientSettings, Hosts};
     use crate::address::ServerAddress;
-    use crate::client::Selector;
     use crate::uri::ConnectionString;
 
     fn of(uri: &str) -> ClientSettings {
@@ -107,12 +100,9 @@ mod tests {
         let hosts = hosts_of("mongodb://d,b:1,a,c,b:2");
         for (at, host) in hosts.all().iter().enumerate() {
             assert_eq!(hosts.place_of(host), Some(at));
-            assert_eq!(hosts.places(&Selector::Address(host.clone())), at..at + 1);
         }
         let other: ServerAddress = "e".parse().unwrap();
         assert_eq!(hosts.place_of(&other), None);
-        assert!(hosts.places(&Selector::Address(other)).is_empty());
-        assert_eq!(hosts.places(&Selector::Any), 0..5);
     }
 
     // OP-21, CS-01, LB-08

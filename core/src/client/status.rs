@@ -3,15 +3,16 @@ use std::sync::Arc;
 
 use crate::address::ServerAddress;
 use crate::connect::ServerKind;
-use crate::error::ConnectionError;
+use crate::error::{ConnectionError, OneLine};
 use crate::monitor::ServerDescription;
 use crate::pool::Snapshot;
+use crate::topology::TopologyDescription;
 
 /// One server of a client as it was at one moment.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ServerStatus {
-    /// As the connection string has it.
+    /// As the connection string has it, or as the member of a replica set that named it.
     pub address: Arc<ServerAddress>,
     /// Its last known type; `None` is Unknown. A load balancer is always one.
     pub kind: Option<ServerKind>,
@@ -22,32 +23,34 @@ pub struct ServerStatus {
 }
 
 impl ServerStatus {
-    /// `description` is the monitor's; `None` for a load balancer, which has none.
+    /// `description` is the topology's.
     #[must_use]
     pub fn new(
         address: Arc<ServerAddress>,
-        description: Option<Arc<ServerDescription>>,
+        description: Arc<ServerDescription>,
         pool: Snapshot,
     ) -> Self {
-        let kind = match &description {
-            Some(description) => description.kind(),
-            None => Some(ServerKind::LoadBalancer),
-        };
-        Self { address, kind, description: description.unwrap_or_default(), pool }
+        Self { address, kind: description.kind(), description, pool }
     }
 }
 
-/// All servers in one line, with advice for those that do not work.
+/// A topology and its servers in one line, with advice for those that do not work.
 #[must_use]
-pub fn seen(servers: impl IntoIterator<Item = ServerStatus>) -> String {
-    let seen: Vec<_> = servers.into_iter().map(|server| Seen(&server).to_string()).collect();
-    seen.join("; ")
+pub fn seen(
+    topology: &TopologyDescription,
+    servers: impl IntoIterator<Item = ServerStatus>,
+) -> String {
+    let servers = servers.into_iter().map(|server| Seen(&server).to_string());
+    let mut text = String::new();
+    // Writing into memory does not fail.
+    let _ = topology.write_with(&mut text, servers);
+    text
 }
 
 /// Without the pool.
 struct Seen<'a>(&'a ServerStatus);
 
-/// As in `db.example.com:27017: RSPrimary of rs0`, or
+/// As in `db.example.com:27017: RSPrimary of rs0, round trip 1.2ms, tags dc: ny`, or
 /// `db.example.com:27017: Unknown: TCP connect: … (check host and port, …)`.
 impl fmt::Display for Seen<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -56,6 +59,15 @@ impl fmt::Display for Seen<'_> {
             Some(kind @ ServerKind::LoadBalancer) => write!(f, "{address}: {kind}")?,
             Some(_) | None => write!(f, "{address}: {description}")?,
         }
+        if let Some(round_trip) = description.round_trip {
+            write!(f, ", round trip {:.1?}", round_trip.average)?;
+        }
+        let tags = description.membership().map(|said| &said.tags);
+        let mut separator = ", tags ";
+        for (name, value) in tags.into_iter().flatten() {
+            write!(f, "{separator}{}: {}", OneLine::name(name), OneLine::name(value))?;
+            separator = ", ";
+        }
         match description.error.as_ref().and_then(ConnectionError::advice) {
             Some(advice) => write!(f, " ({advice})"),
             None => Ok(()),
@@ -63,7 +75,7 @@ impl fmt::Display for Seen<'_> {
     }
 }
 
-/// As in `db.example.com:27017: RSPrimary of rs0 [ready  gen 0 | …]`; where the server does not
+/// As in `db.example.com:27017: RSPrimary of rs0, round trip 1.2ms [ready  gen 0 | …]`; where the server does not
 /// work, with what may be done about it.
 impl fmt::Display for ServerStatus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -22,7 +22,8 @@ pub struct MonitorOptions {
     /// no. [`Environment::is_faas`](crate::connect::Environment::is_faas) finds out. Then
     /// `ServerMonitoringMode::Auto` means polling.
     pub is_faas: bool,
-    /// `replicaSet`: the required name of the replica set; default is any name, or none.
+    /// `replicaSet` with `directConnection`: the required name of the replica set; default is any name, or none. Without
+    /// `directConnection` the [topology](crate::topology) compares it.
     pub set_name: Option<String>,
     /// `directConnection`: the server is used whatever its type, so its pool is ready
     /// also if it holds no data or serves no operations. Default no.
@@ -59,6 +60,7 @@ impl MonitorOptions {
     #[must_use]
     pub fn new(uri: &ConnectionString, is_faas: bool) -> Self {
         let default = Self::default();
+        let is_direct = uri.topology.direct_connection == Some(true);
         Self {
             heartbeat_frequency: uri
                 .monitoring
@@ -67,8 +69,8 @@ impl MonitorOptions {
             connect_timeout: uri.timeouts.connect.unwrap_or(default.connect_timeout),
             mode: uri.monitoring.server_monitoring_mode.unwrap_or_default(),
             is_faas,
-            set_name: uri.topology.replica_set.clone(),
-            is_direct: uri.topology.direct_connection == Some(true),
+            set_name: uri.topology.replica_set.clone().filter(|_| is_direct),
+            is_direct,
         }
     }
 

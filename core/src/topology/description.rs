@@ -125,17 +125,29 @@ impl fmt::Display for TopologyKind {
 /// As in `ReplicaSetWithPrimary rs0: a:27017: RSPrimary of rs0; b:27017: Unknown: not checked yet`.
 impl fmt::Display for TopologyDescription {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.kind.fmt(f)?;
+        self.write_with(
+            f,
+            self.servers.iter().map(|(address, server)| format!("{address}: {server}")),
+        )
+    }
+}
+
+impl TopologyDescription {
+    /// With the servers as the caller shows them.
+    pub(crate) fn write_with(
+        &self,
+        out: &mut impl fmt::Write,
+        servers: impl Iterator<Item = String>,
+    ) -> fmt::Result {
+        write!(out, "{}", self.kind)?;
         if let Some(name) = &self.set_name {
-            write!(f, " {}", OneLine::name(name))?;
+            write!(out, " {}", OneLine::name(name))?;
         }
+        let excluded = self.excluded.iter();
+        let excluded = excluded.map(|(address, reason)| format!("{address} is not used: {reason}"));
         let mut separator = ": ";
-        for (address, server) in &self.servers {
-            write!(f, "{separator}{address}: {server}")?;
-            separator = "; ";
-        }
-        for (address, reason) in &self.excluded {
-            write!(f, "{separator}{address} is not used: {reason}")?;
+        for server in servers.chain(excluded) {
+            write!(out, "{separator}{server}")?;
             separator = "; ";
         }
         Ok(())

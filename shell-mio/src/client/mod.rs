@@ -13,6 +13,7 @@ use cenote_core::address::ServerAddress;
 use cenote_core::client::{ClientError, Selector, ServerStatus};
 use cenote_core::connect::DriverInfo;
 use cenote_core::pool::Purpose;
+use cenote_core::topology::TopologyDescription;
 use cenote_core::uri::Credential;
 use cenote_shell::client::{self, BuiltClient, ClientInner, ClientLimit, ClientPlan, Server};
 use cenote_shell::operation::OperationOptions;
@@ -41,10 +42,10 @@ pub type ClientBuilder = client::ClientBuilder<Client>;
 /// One thread, `cenote-loop`, opens the connections of all pools and monitors all servers. Up to 16 more
 /// resolve host names, for as long as there are names to resolve.
 ///
-/// The hosts are those of the connection string, or of the SRV records of `mongodb+srv://`, which
-/// [`new`](Self::new) and [`ClientBuilder::build`](client::ClientBuilder::build) look up first (feature `srv`): the
-/// client does not discover replica sets, selects a server by its last check, and retries nothing. That is left to
-/// drivers. Routers that the SRV records add or remove get a pool, or have it closed, while the client is in use.
+/// The first hosts are those of the connection string, or of the SRV records of `mongodb+srv://`, which
+/// [`new`](Self::new) and [`ClientBuilder::build`](client::ClientBuilder::build) look up first (feature `srv`). The
+/// members of a replica set name the others. Servers that are found get a pool, and those that go have it closed, while
+/// the client is in use. The client retries nothing: that is left to drivers.
 ///
 /// ```no_run
 /// use bson::rawdoc;
@@ -62,7 +63,7 @@ pub type ClientBuilder = client::ClientBuilder<Client>;
 /// println!("{:?}", names?);
 ///
 /// for server in client.servers() {
-///     println!("{server}"); // a.example.com:27017: RSPrimary of rs0 [ready  gen 0 | …
+///     println!("{server}"); // a.example.com:27017: RSPrimary of rs0, round trip 1.2ms [ready  gen 0 | …
 /// }
 /// client.close();
 /// # Ok(())
@@ -256,16 +257,24 @@ impl Client {
         Ok((server, checked_out.map_err(|error| limit.named_before_command(error))?))
     }
 
-    /// The pool of a host of this client.
+    /// The pool of a server of this client.
     #[must_use]
     pub fn pool(&self, address: &ServerAddress) -> Option<Pool> {
         self.inner.server(address).map(|server| pool_of(&server))
     }
 
-    /// What is known of each server now, and the counts of its pool, in the order of the connection string.
+    /// What is known of each server now, and the counts of its pool: the hosts of the connection string in its order, then
+    /// those that were found.
     #[must_use]
     pub fn servers(&self) -> Vec<ServerStatus> {
         self.inner.statuses()
+    }
+
+    /// What is known of the deployment now: its type, its servers, and hosts of the connection string that are not used,
+    /// each with the reason.
+    #[must_use]
+    pub fn topology(&self) -> Arc<TopologyDescription> {
+        self.inner.topology()
     }
 
     /// Has every server checked as soon as the minimum of 500 ms between two checks allows.

@@ -29,7 +29,8 @@ pub struct ReplicaSet {
     pub name: String,
     /// What this member is in it.
     pub role: Role,
-    /// `host:port` of the members; empty for only this one.
+    /// `host:port` of the members; empty for only this one. A member that is not among them, because it is reached
+    /// through a proxy, does not say what its own address is.
     pub hosts: Vec<String>,
     /// `host:port` of the primary, if it is another member that this one knows of.
     pub other_primary: Option<String>,
@@ -261,11 +262,14 @@ impl TopologyState {
         if set.role == Role::Arbiter {
             reply.append(cstr!("arbiterOnly"), true);
         }
-        let own = (set.role == Role::Primary).then_some(&self.address);
+        let me = Some(&self.address).filter(|me| set.hosts.is_empty() || set.hosts.contains(me));
+        let own = me.filter(|_| set.role == Role::Primary);
         if let Some(primary) = own.or(set.other_primary.as_ref()) {
             reply.append(cstr!("primary"), primary.as_str());
         }
-        reply.append(cstr!("me"), self.address.as_str());
+        if let Some(me) = me {
+            reply.append(cstr!("me"), me.as_str());
+        }
         if set.role == Role::Primary {
             reply.append(cstr!("electionId"), self.election);
         }

@@ -12,7 +12,7 @@ use cenote_endpoint::{
 };
 
 use crate::shells::{Shell, on_all_runtimes};
-use crate::world::{World, member, standalone};
+use crate::world::{World, member, standalone, until_so};
 
 on_all_runtimes!(
     an_absent_host,
@@ -73,16 +73,26 @@ fn an_absent_host(shell: Shell) {
     assert!(begin.elapsed() < Duration::from_secs(30), "{:?}", begin.elapsed());
 }
 
-/// Without waiting for thirty seconds: what is refused on sight stays refused.
+/// Without waiting for thirty seconds: what is refused on sight stays refused. A server of another set is removed.
 fn another_replica_set(shell: Shell) {
-    let only = member(Role::Primary);
-    let (error, shown) = refused(shell, &with(&only, "replicaSet=rs1"));
+    let direct = "replicaSet=rs1&directConnection=true";
+    let (error, shown) = refused(shell, &with(&member(Role::Primary), direct));
     assert!(is_hopeless(&error), "{error}");
     assert!(shown.contains("belongs to the replica set `rs0`, not to `rs1`"), "{shown}");
     assert!(shown.ends_with("correct the host or replicaSet"), "{shown}");
-    let (error, shown) = refused(shell, &with(&standalone(), "replicaSet=rs1"));
-    assert!(is_hopeless(&error), "{error}");
-    assert!(shown.contains("belongs to no replica set"), "{shown}");
+    for (server, reason) in [
+        (member(Role::Primary), "belongs to the replica set `rs0`, not to `rs1`"),
+        (standalone(), "belongs to no replica set, not to `rs1`"),
+    ] {
+        let world = World::of(shell, &[&server], "replicaSet=rs1");
+        let error = world.client.command("admin", &rawdoc! { "ping": 1 }).expect_err("it fails");
+        assert!(is_hopeless(&error), "{error}");
+        let (shown, address) = (error.to_string(), server.address());
+        assert!(shown.contains(&format!("{address} is not used: ")), "{shown}");
+        assert!(shown.contains(reason), "{shown}");
+        assert!(world.client.servers().is_empty());
+        world.client.close();
+    }
 }
 
 fn another_protocol(shell: Shell) {
@@ -192,7 +202,7 @@ fn a_wrong_password(shell: Shell) {
     world.client.close();
 }
 
-/// Each by itself: two unusable servers do not block the third, and stay visible.
+/// Two unusable servers do not block the third, whose members replace the hosts of the connection string.
 fn one_bad_server_of_three(shell: Shell) {
     let (good, other_set) = (member(Role::Primary), {
         use cenote_endpoint::{ReplicaSet, Topology};
@@ -202,21 +212,26 @@ fn one_bad_server_of_three(shell: Shell) {
     let addresses = [absent, other_set.address(), good.address()];
     let world = World::at(shell, &addresses, "replicaSet=rs0");
     world.ping();
-    world.until("all tried", |world| (0..2).all(|index| world.error_of(index).is_some()));
-    assert!(world.error_of(0).is_some_and(|it| it.starts_with("name resolution")));
-    assert!(world.error_of(1).is_some_and(|it| it.starts_with("hello: the server belongs to")));
-    assert!(world.error_of(2).is_none());
+    let others = [addresses[0].clone(), addresses[1].clone()];
+    until_so(|| match world.client.servers().iter().find(|it| others.contains(&it.address)) {
+        None => Ok(()),
+        Some(server) => Err(format!("{server} is there")),
+    });
+    // It is the only one that the primary lists.
+    assert_eq!(world.client.servers().len(), 1);
     world.client.close();
 }
 
 fn what_is_not_of_this_client(shell: Shell) {
     let only = standalone();
     let world = World::of(shell, &[&only], "");
+    world.until_all_known();
     let selector = Selector::Address("elsewhere.example.com".parse().expect("an address"));
     let error = world.client.check_out(&selector).err().expect("it is not there");
     assert_eq!(
         error.to_string(),
-        "elsewhere.example.com:27017 is no host of this client: name it in the connection string"
+        "elsewhere.example.com:27017 is no server of this client: name one of the servers that \
+         `Client::servers` lists"
     );
     world.client.close();
 }

@@ -4,9 +4,10 @@ use std::thread;
 
 use bson::rawdoc;
 use cenote_core::client::Selector;
+use cenote_endpoint::Topology;
 
 use crate::shells::{AnyConnection, Shell, on_all_runtimes};
-use crate::world::{World, sockets_to, standalone, three, until_open, until_so};
+use crate::world::{World, sockets_to, start, three, until_open, until_so};
 
 on_all_runtimes!(a_hundred_a_server_and_two_more, fifty_clients_of_twenty_pools);
 
@@ -41,9 +42,9 @@ fn a_hundred(world: &World, of: &cenote_endpoint::Endpoint) -> Vec<Box<dyn AnyCo
     })
 }
 
-/// Fifty clients of twenty servers each: a thousand pools and a thousand monitors in one process.
+/// Fifty clients of twenty routers each: a thousand pools and a thousand monitors in one process.
 fn fifty_clients_of_twenty_pools(shell: Shell) {
-    let endpoints: Vec<_> = (0..20).map(|_| standalone()).collect();
+    let endpoints: Vec<_> = (0..20).map(|_| start(Topology::Mongos)).collect();
     let references: Vec<_> = endpoints.iter().collect();
     let worlds: Vec<_> = (0..50).map(|_| World::of(shell, &references, "")).collect();
     let ping_all = |world: &World| {

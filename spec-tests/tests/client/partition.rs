@@ -10,12 +10,16 @@ use cenote_core::connect::ServerKind;
 use cenote_core::error::OperationError;
 
 use crate::shells::{Shell, on_all_runtimes};
-use crate::world::{SOON, World, three};
+use crate::world::{SOON, World, join, three};
 
 on_all_runtimes!(a_member_that_is_cut_off, all_members_are_cut_off);
 
 fn cables(set: &[cenote_endpoint::Endpoint]) -> Vec<FaultProxy> {
-    set.iter().map(|server| FaultProxy::to(&server.address()).expect("it starts")).collect()
+    let proxy = |server: &cenote_endpoint::Endpoint| FaultProxy::to(&server.address());
+    let cables: Vec<_> = set.iter().map(|server| proxy(server).expect("it starts")).collect();
+    let addresses: Vec<_> = cables.iter().map(FaultProxy::address).collect();
+    join(set, &addresses);
+    cables
 }
 
 fn through(shell: Shell, cables: &[FaultProxy], options: &str) -> World {

@@ -62,9 +62,14 @@ fn addresses(world: &World) -> Vec<String> {
     world.client.servers().iter().map(|server| server.address.to_string()).collect()
 }
 
+/// In any order: servers that stay keep their places, and new ones come after them.
 fn are(world: &World, endpoints: &[&Endpoint]) -> bool {
-    let expected: Vec<_> = endpoints.iter().map(|it| it.address().to_string()).collect();
-    addresses(world) == expected
+    let sorted = |mut addresses: Vec<String>| {
+        addresses.sort();
+        addresses
+    };
+    let expected = endpoints.iter().map(|it| it.address().to_string()).collect();
+    sorted(addresses(world)) == sorted(expected)
 }
 
 fn until_are(world: &World, endpoints: &[&Endpoint]) {
@@ -134,17 +139,7 @@ fn routers_are_followed(shell: Shell) {
     let generation = world.client.servers()[0].pool.generation;
     for now in [&[&a, &b, &c][..], &[&a, &c], &[&c, &a], &[&a, &d], &[&a]] {
         name(&names, now);
-        // Servers that stay keep their places; new ones come after them.
-        let sorted = |all: &[&Endpoint]| {
-            let mut all: Vec<_> = all.iter().map(|it| it.address().to_string()).collect();
-            all.sort();
-            all
-        };
-        until_so(|| {
-            let mut seen = addresses(&world);
-            seen.sort();
-            if seen == sorted(now) { Ok(()) } else { Err(format!("{seen:?}")) }
-        });
+        until_are(&world, now);
         world.until_all_known();
         world.ping();
     }

@@ -263,7 +263,21 @@ pub(crate) fn member(role: Role) -> Endpoint {
 
 /// A primary and two secondaries.
 pub(crate) fn three() -> [Endpoint; 3] {
-    [member(Role::Primary), member(Role::Secondary), member(Role::Secondary)]
+    let set = [member(Role::Primary), member(Role::Secondary), member(Role::Secondary)];
+    join(&set, &set.each_ref().map(Endpoint::address));
+    set
+}
+
+/// Tells each member which members there are, at these addresses.
+pub(crate) fn join(set: &[Endpoint], addresses: &[ServerAddress]) {
+    let hosts: Vec<_> = addresses.iter().map(ToString::to_string).collect();
+    for endpoint in set {
+        tell(endpoint, |server, now| {
+            let Topology::ReplicaSet(set) = server.topology().clone() else { return };
+            let set = ReplicaSet { hosts: hosts.clone(), ..set };
+            server.set_topology(now, Topology::ReplicaSet(set));
+        });
+    }
 }
 
 pub(crate) fn tell(endpoint: &Endpoint, act: impl FnOnce(&mut Server, Duration)) {

@@ -6,13 +6,15 @@ use std::{fmt, mem};
 
 use cenote_core::address::ServerAddress;
 use cenote_core::client::{ClientSettings, Hosts, ServerStatus};
-use cenote_core::connect::{DriverInfo, ServerKind};
+use cenote_core::connect::DriverInfo;
 use cenote_core::error::ConnectionError;
-use cenote_core::pool::Input;
+use cenote_core::pool;
+use cenote_core::topology::{Input, TopologyDescription, TopologyOptions};
 use cenote_core::uri::Credential;
 
+use super::discovery::Discovery;
 #[cfg(feature = "srv")]
-use super::polling;
+use super::polling::Poller;
 use super::servers::{ServerList, Servers};
 use super::{ClientBuildError, ClientPlan, Server};
 #[cfg(unix)]
@@ -21,7 +23,7 @@ use crate::builder::BuiltPool;
 use crate::connection::MongoConnector;
 #[cfg(unix)]
 use crate::inspect::Inspector;
-use crate::monitor::{MonitorDriver, MonitorShared, TopologyLog};
+use crate::monitor::{MonitorDriver, MonitorShared, TopologyDriver};
 #[cfg(feature = "srv")]
 use crate::runtime::Lock;
 use crate::runtime::Network;
@@ -54,10 +56,9 @@ impl<R: Network> ClientInner<R> {
         P: BuiltPool<Connector = MongoConnector<R>> + 'static,
     {
         let settings = plan.settings()?;
-        let hosts = Hosts::new(&plan.uri.hosts);
         let shared = Arc::new(MonitorShared {
             runtime,
-            topology: TopologyLog::new(hosts.all(), plan.log),
+            topology: TopologyDriver::new(TopologyOptions::new(&plan.uri), plan.log),
             subscribers: mem::take(&mut plan.server_subscribers),
             connector: plan.connector.clone(),
             options: plan.monitoring.clone(),
@@ -67,47 +68,43 @@ impl<R: Network> ClientInner<R> {
             srv: Mutex::new(None),
             origin: R::now(),
         });
-        let is_watched = settings.is_watched;
+        let hosts = Hosts::new(&plan.uri.hosts);
         let servers = hosts.all().iter().map(|address| Server::build(&plan, &shared, address));
-        let servers = servers.collect::<Result<_, ClientBuildError>>()?;
-        let list = ServerList { hosts, servers };
+        let servers = ServerList::new(servers.collect::<Result<_, ClientBuildError>>()?);
         #[cfg(unix)]
         let inspector = match &plan.inspect {
             Some(path) => {
-                let pools = list.servers.iter().map(|server| server.pool().driver().inspected());
+                let pools = servers.servers.iter().map(|server| server.pool().driver().inspected());
                 Some(Inspector::start(path, R::PROGRAM, pools).map_err(BuildError::from)?)
             }
             None => None,
         };
-        // Only now, so that nothing runs when the pool of a later host cannot be built.
-        shared.topology.opened();
-        if !is_watched {
-            let log = |address| shared.topology.changed(address, &ServerKind::LoadBalancer);
-            list.hosts.all().iter().for_each(log);
-        }
-        list.servers.iter().for_each(|server| server.start());
-        let servers = Servers::new(list);
+        let servers = Servers::new(servers);
         #[cfg(unix)]
         let servers = servers.with_inspector(inspector);
         let servers = Arc::new(servers);
         #[cfg(feature = "srv")]
-        let polling = Mutex::new(polling::start(plan, &shared, &servers));
+        let poller = Poller::new(&plan, &shared, &servers);
+        // Only now, so that nothing runs when the pool of a later host cannot be built.
+        let discovery =
+            Discovery { plan, shared: Arc::downgrade(&shared), servers: Arc::downgrade(&servers) };
+        shared.topology.start(Box::new(discovery));
         Ok(Self {
             servers,
             settings,
-            shared,
             #[cfg(feature = "srv")]
-            polling,
+            polling: Mutex::new(poller.map(Poller::start)),
+            shared,
         })
     }
 
-    /// The servers, in the order of the connection string or of the SRV records.
+    /// The servers: those of the connection string or of the SRV records in their order, then those that were found.
     #[must_use]
     pub fn servers(&self) -> Arc<[Arc<Server<R>>]> {
         Arc::clone(&self.servers.list().servers)
     }
 
-    /// The servers, and after them those that the SRV records do not name any more and that have connections still.
+    /// The servers, and after them those that were removed and have connections still.
     #[must_use]
     pub fn all_servers(&self) -> Vec<Arc<Server<R>>> {
         self.servers.all()
@@ -116,14 +113,20 @@ impl<R: Network> ClientInner<R> {
     /// The server of a host.
     #[must_use]
     pub fn server(&self, address: &ServerAddress) -> Option<Arc<Server<R>>> {
-        let list = self.servers.list();
-        list.servers.get(list.hosts.place_of(address)?).cloned()
+        self.servers.list().server(address).cloned()
     }
 
     /// What is known of each server now, and the counts of its pool.
     #[must_use]
     pub fn statuses(&self) -> Vec<ServerStatus> {
-        self.servers.list().servers.iter().map(|server| server.status()).collect()
+        let topology = self.topology();
+        self.servers.list().servers.iter().map(|server| server.status(&topology)).collect()
+    }
+
+    /// What is known of the deployment: its type, its servers, and hosts that are not used.
+    #[must_use]
+    pub fn topology(&self) -> Arc<TopologyDescription> {
+        self.shared.topology.description()
     }
 
     /// What the connection string says of servers.
@@ -151,7 +154,7 @@ impl<R: Network> ClientInner<R> {
         // All pools have the same connector.
         self.shared.connector.replace_credential(credential)?;
         for server in &*self.servers() {
-            server.pool().driver().feed(Input::RetireConnections);
+            server.pool().driver().feed(pool::Input::RetireConnections);
         }
         Ok(())
     }
@@ -183,7 +186,8 @@ impl<R: Network> ClientInner<R> {
         servers.iter().filter_map(|server| server.monitor()).for_each(MonitorDriver::close);
         servers.iter().for_each(|server| server.pool().driver().close());
         if !was_closed {
-            self.shared.topology.closed();
+            self.shared.topology.feed(Input::Close);
+            self.shared.topology.perform_actions();
         }
     }
 

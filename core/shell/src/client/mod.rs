@@ -1,10 +1,11 @@
-//! A client: a pool and a monitor for each host of a connection string.
+//! A client: a pool and a monitor for each server of a deployment.
 //!
 //! [`ClientInner`] is what all clients have in common: it builds the servers, selects one, and closes them.
 //! [`Client`] is its asynchronous face. Which server fits, the [core](cenote_core::client) decides.
 
 mod builder;
 mod close;
+mod discovery;
 mod error;
 mod inner;
 mod pinned;
@@ -30,6 +31,7 @@ use cenote_core::client::{ClientError, Selector, ServerStatus};
 use cenote_core::connect::DriverInfo;
 use cenote_core::error::ConnectionError;
 use cenote_core::pool::Purpose;
+use cenote_core::topology::TopologyDescription;
 use cenote_core::uri::Credential;
 
 use crate::connection::{Connection, MongoConnector};
@@ -46,17 +48,17 @@ pub use self::plan::ClientPlan;
 pub use self::selection::ClientLimit;
 pub use self::server::Server;
 
-/// Pools for all hosts of a connection string, each ready while its server is available. A clone is the same
+/// Pools for all servers of a deployment, each ready while its server is available. A clone is the same
 /// client; dropping the last one closes it.
 ///
 /// A monitor checks each server on two sockets at most, which are not the pool's. What it learns marks the
 /// pool ready, and a failed check clears it. Behind a load balancer there are no monitors, and the pool is
 /// ready at once.
 ///
-/// The hosts are those of the connection string, or of the SRV records of `mongodb+srv://`
-/// ([`ClientBuilder::resolve`], feature `srv`): the client does not discover replica sets, selects a server by its
-/// last check, and retries nothing. That is left to drivers. Routers that the SRV records add or remove get a pool, or
-/// have it closed, while the client is in use.
+/// The first hosts are those of the connection string, or of the SRV records of `mongodb+srv://`
+/// ([`ClientBuilder::resolve`], feature `srv`). The members of a replica set name the others. Servers that are found get
+/// a pool, and those that go have it closed, while the client is in use. The client retries nothing: that is left to
+/// drivers.
 ///
 /// A client has one credential, or none, and [can change it](Self::replace_credential). An application with two credentials needs two clients, whose
 /// connections never mix.
@@ -82,7 +84,7 @@ pub use self::server::Server;
 /// println!("{:?}", names.await?);
 ///
 /// for server in client.servers() {
-///     println!("{server}"); // a.example.com:27017: RSPrimary of rs0 [ready  gen 0 | …
+///     println!("{server}"); // a.example.com:27017: RSPrimary of rs0, round trip 1.2ms [ready  gen 0 | …
 /// }
 /// client.close().await;
 /// # Ok(())
@@ -364,18 +366,19 @@ impl<R: Network<Connection = Connection<R>> + CurrentRuntime> Client<R> {
 }
 
 impl<R: Network> Client<R> {
-    /// The pool of a host of this client.
+    /// The pool of a server of this client.
     #[must_use]
     pub fn pool(&self, address: &ServerAddress) -> Option<Pool<R, MongoConnector<R>>> {
         self.inner.server(address).map(|server| server.pool().clone())
     }
 
-    /// What is known of each server now, and the counts of its pool, in the order of the connection string.
+    /// What is known of each server now, and the counts of its pool: the hosts of the connection string in its order, then
+    /// those that were found.
     ///
     /// ```no_run
     /// # async fn example(client: cenote_tokio::Client) -> Result<(), Box<dyn std::error::Error>> {
     /// for server in client.servers() {
-    ///     println!("{server}"); // a.example.com:27017: RSPrimary of rs0 [ready  gen 0 | …
+    ///     println!("{server}"); // a.example.com:27017: RSPrimary of rs0, round trip 1.2ms [ready  gen 0 | …
     /// }
     /// # Ok(())
     /// # }
@@ -383,6 +386,13 @@ impl<R: Network> Client<R> {
     #[must_use]
     pub fn servers(&self) -> Vec<ServerStatus> {
         self.inner.statuses()
+    }
+
+    /// What is known of the deployment now: its type, its servers, and hosts of the connection string that are not used,
+    /// each with the reason.
+    #[must_use]
+    pub fn topology(&self) -> Arc<TopologyDescription> {
+        self.inner.topology()
     }
 
     /// Has every server checked as soon as the minimum of 500 ms between two checks allows.

@@ -1,51 +1,54 @@
-//! Looks the SRV records of a sharded cluster up again, and follows them.
+//! Looks the SRV records of a sharded cluster up again, for the topology to follow them.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use cenote_core::address::ServerAddress;
-use cenote_core::client::{Hosts, SrvChanges, SrvPolling};
+use cenote_core::client::SrvPolling;
+use cenote_core::topology::Input;
 use cenote_core::uri::srv::{LookupError, SrvRecord};
 
-use super::servers::{ServerList, Servers};
+use super::ClientPlan;
+use super::servers::Servers;
 use super::srv::look_up_limit;
-use super::{ClientPlan, Server};
 use crate::builder::BuiltPool;
-use crate::connection::MongoConnector;
 use crate::log;
-use crate::monitor::{MonitorDriver, MonitorShared};
+use crate::monitor::MonitorShared;
 use crate::platform::random;
 use crate::runtime::{Lock, Network};
-use crate::srv::Questions;
+use crate::srv::{NameServers, Questions};
 
 /// What the task works on.
-struct Poller<R: Network, P: BuiltPool> {
-    plan: ClientPlan<P>,
+pub(super) struct Poller<R: Network> {
+    name_servers: NameServers,
+    limit: Option<Duration>,
     shared: Arc<MonitorShared<R>>,
     servers: Arc<Servers<R>>,
 }
 
-/// Starts the task, if the servers of this client are to be followed.
-pub(super) fn start<R: Network, P>(
-    plan: ClientPlan<P>,
-    shared: &Arc<MonitorShared<R>>,
-    servers: &Arc<Servers<R>>,
-) -> Option<R::Task>
-where
-    P: BuiltPool<Connector = MongoConnector<R>> + 'static,
-{
-    let (ttl, shortest) = (plan.srv.ttl?, plan.srv.shortest_interval);
-    let polling = SrvPolling::new(shared.now(), &plan.uri, ttl, shortest)?;
-    // The first checks may have ended meanwhile: what they have found is looked at again.
-    *Lock::lock(&shared.srv) = Some(polling);
-    for server in &*servers.list().servers {
-        let kind = server.status().kind;
-        kind.into_iter().for_each(|kind| shared.observe_kind(kind));
+impl<R: Network> Poller<R> {
+    /// `None` if the servers of this client are not to be followed.
+    pub(super) fn new<P: BuiltPool>(
+        plan: &ClientPlan<P>,
+        shared: &Arc<MonitorShared<R>>,
+        servers: &Arc<Servers<R>>,
+    ) -> Option<Self> {
+        let (ttl, shortest) = (plan.srv.ttl?, plan.srv.shortest_interval);
+        let polling = SrvPolling::new(shared.now(), &plan.uri, ttl, shortest)?;
+        *Lock::lock(&shared.srv) = Some(polling);
+        Some(Self {
+            name_servers: plan.srv.name_servers.clone(),
+            limit: look_up_limit(&plan.uri),
+            shared: Arc::clone(shared),
+            servers: Arc::clone(servers),
+        })
     }
-    let poller = Poller { plan, shared: Arc::clone(shared), servers: Arc::clone(servers) };
-    Some(shared.runtime.spawn(async move { poller.run().await }))
-}
 
-impl<R: Network, P: BuiltPool<Connector = MongoConnector<R>>> Poller<R, P> {
+    /// Starts the task.
+    pub(super) fn start(self) -> R::Task {
+        let shared = Arc::clone(&self.shared);
+        shared.runtime.spawn(async move { self.run().await })
+    }
+
     async fn run(&self) {
         while let Some((name, due)) = self.next() {
             let Some(due) = self.shared.time_of(due) else { return };
@@ -57,8 +60,8 @@ impl<R: Network, P: BuiltPool<Connector = MongoConnector<R>>> Poller<R, P> {
             let questions = Questions {
                 srv: name,
                 txt: None,
-                name_servers: self.plan.srv.name_servers.clone(),
-                limit: look_up_limit(&self.plan.uri),
+                name_servers: self.name_servers.clone(),
+                limit: self.limit,
             };
             self.follow(&questions.ask().await.srv);
         }
@@ -71,50 +74,18 @@ impl<R: Network, P: BuiltPool<Connector = MongoConnector<R>>> Poller<R, P> {
     }
 
     fn follow(&self, records: &Result<Vec<SrvRecord>, LookupError>) {
-        let list = self.servers.list();
+        let mut hosts = self.servers.list().hosts.all().to_vec();
         let changes = {
             let mut polling = Lock::lock(&self.shared.srv);
             let Some(polling) = &mut *polling else { return };
-            polling.rescan(self.shared.now(), list.hosts.all(), records, random)
+            polling.rescan(self.shared.now(), &hosts, records, random)
         };
         changes.problems.iter().for_each(log::srv_records);
         if !changes.added.is_empty() || !changes.removed.is_empty() {
-            self.change(&list, &changes);
+            hosts.retain(|host| !changes.removed.contains(host));
+            hosts.extend(changes.added);
+            self.shared.topology.feed(Input::Hosts { hosts });
+            self.shared.topology.perform_actions();
         }
-    }
-
-    /// Servers that stay are the same as before.
-    fn change(&self, list: &ServerList<R>, changes: &SrvChanges) {
-        let added: Vec<_> =
-            changes.added.iter().filter_map(|address| self.build(address)).collect();
-        let is_removed =
-            |server: &Arc<Server<R>>| changes.removed.contains(server.pool().driver().address());
-        let (removed, stay): (Vec<_>, Vec<_>) = list.servers.iter().cloned().partition(is_removed);
-        let servers: Arc<[_]> = stay.into_iter().chain(added.iter().cloned()).collect();
-        if servers.is_empty() {
-            return; // None of the new ones could be built.
-        }
-        let addresses: Vec<_> =
-            servers.iter().map(|server| (**server.pool().driver().address()).clone()).collect();
-        self.shared.topology.replaced(&addresses);
-        // They run before they are on the list, so that nothing starts in a client that was closed meanwhile.
-        added.iter().for_each(|server| server.start());
-        let list = ServerList { hosts: Hosts::new(&addresses), servers };
-        let is_replaced = self.servers.replace(list, &removed);
-        #[cfg(unix)]
-        if is_replaced {
-            self.servers.inspect(&added);
-        }
-        let ended = if is_replaced { removed } else { added };
-        for server in ended {
-            server.monitor().into_iter().for_each(MonitorDriver::close);
-            server.pool().driver().close();
-        }
-        self.shared.news.notify_all();
-    }
-
-    fn build(&self, address: &ServerAddress) -> Option<Arc<Server<R>>> {
-        let built = Server::build(&self.plan, &self.shared, address);
-        built.inspect_err(|error| log::server_not_added(address, error)).ok()
     }
 }

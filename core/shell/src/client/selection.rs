@@ -3,12 +3,16 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use cenote_core::client::{ClientError, SelectionError, Selector, TimeLimit, choose, seen};
+use cenote_core::client::{
+    ClientError, SelectionError, Selector, TimeLimit, choose_of_two, fitting, is_foreign,
+    is_hopeless, seen,
+};
 use cenote_core::pool::Status;
+use cenote_core::topology::TopologyDescription;
 
-use super::servers::ServerList;
 use super::{ClientInner, Server};
 use crate::operation::{CommandTimeouts, Deadline, OperationOptions};
+use crate::platform::random;
 use crate::runtime::{Network, timeout_at};
 use crate::signal::{Listener, Wakers};
 
@@ -73,7 +77,7 @@ impl<R: Network> ClientInner<R> {
     /// A server that fits, by its last check; `None` also when the client is closed.
     #[must_use]
     pub fn select(&self, selector: &Selector) -> Option<Arc<Server<R>>> {
-        fitting(selector, candidates(&self.servers.list(), selector)).filter(|_| !self.is_closed())
+        self.choose(selector, &self.topology()).ok().flatten().filter(|_| !self.is_closed())
     }
 
     /// A server that fits, for a caller that waits for one. With `None` it waits for [news](Self::listen) and
@@ -86,30 +90,47 @@ impl<R: Network> ClientInner<R> {
         &self,
         selector: &Selector,
     ) -> Result<Option<Arc<Server<R>>>, SelectionError> {
-        let list = self.servers.list();
-        let candidates = candidates(&list, selector);
-        if let Selector::Address(address) = selector {
-            if candidates.is_empty() {
-                return Err(SelectionError::NotOfThisClient { address: address.clone() });
-            }
-        }
         if self.is_closed() {
             return Err(SelectionError::Closed);
         }
-        if let Some(server) = fitting(selector, candidates) {
+        let topology = self.topology();
+        if let Some(server) = self.choose(selector, &topology)? {
             return Ok(Some(server));
         }
+        if let Selector::Address(address) = selector {
+            if is_foreign(selector, &topology) {
+                return Err(SelectionError::NotOfThisClient { address: address.clone() });
+            }
+        }
+        let list = self.servers.list();
+        let mut servers = list.servers.iter().peekable();
         // Their runtime has shut down.
-        if candidates.iter().all(|server| server.snapshot().status == Status::Closed) {
+        let has_servers = servers.peek().is_some();
+        if has_servers && servers.all(|server| server.snapshot().status == Status::Closed) {
             return Err(SelectionError::Closed);
         }
-        let is_hopeless = candidates.iter().all(|server| server.is_hopeless());
-        candidates.iter().for_each(|server| server.request_check());
-        if is_hopeless {
+        list.servers.iter().for_each(|server| server.request_check());
+        if is_hopeless(selector, &topology) {
             let (selector, servers) = (selector.clone(), self.seen());
             return Err(SelectionError::Hopeless { selector, servers });
         }
         Ok(None)
+    }
+
+    /// One of the servers that fit.
+    fn choose(
+        &self,
+        selector: &Selector,
+        topology: &TopologyDescription,
+    ) -> Result<Option<Arc<Server<R>>>, SelectionError> {
+        let heartbeat = self.shared.options.heartbeat_frequency;
+        let fitting = fitting(selector, topology, heartbeat, self.settings.local_threshold)?;
+        let list = self.servers.list();
+        // One that was just found is not on the list yet.
+        let servers: Vec<_> =
+            fitting.iter().filter_map(|(address, _)| list.server(address)).collect();
+        let draw = if servers.len() > 1 { random() } else { 0 };
+        Ok(choose_of_two(&servers, draw, |server| server.operations()).map(|it| Arc::clone(it)))
     }
 
     /// Listens for news of servers, from now on: a check has ended, a description has changed, or the client was
@@ -191,22 +212,6 @@ impl<R: Network> ClientInner<R> {
 
     /// All servers with what is known of them, for errors.
     fn seen(&self) -> String {
-        seen(self.statuses())
+        seen(&self.topology(), self.statuses())
     }
-}
-
-/// The servers that the selector may mean, whatever they are at the moment.
-fn candidates<'a, R: Network>(
-    list: &'a ServerList<R>,
-    selector: &Selector,
-) -> &'a [Arc<Server<R>>] {
-    list.servers.get(list.hosts.places(selector)).unwrap_or_default()
-}
-
-fn fitting<R: Network>(
-    selector: &Selector,
-    candidates: &[Arc<Server<R>>],
-) -> Option<Arc<Server<R>>> {
-    let servers = candidates.iter();
-    choose(selector, servers, |server| server.candidate(), |server| server.snapshot()).cloned()
 }

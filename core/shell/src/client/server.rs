@@ -2,9 +2,10 @@ use std::fmt;
 use std::sync::{Arc, OnceLock, Weak};
 
 use cenote_core::address::ServerAddress;
-use cenote_core::client::{Candidate, ServerStatus, is_hopeless};
+use cenote_core::client::ServerStatus;
 use cenote_core::pool::Snapshot;
 use cenote_core::sdam;
+use cenote_core::topology::TopologyDescription;
 
 use super::{ClientBuildError, ClientPlan};
 use crate::builder::BuiltPool;
@@ -78,10 +79,16 @@ impl<R: Network> Server<R> {
         self.monitor.is_none()
     }
 
-    /// What is known of it now, and the counts of its pool.
-    pub(super) fn status(&self) -> ServerStatus {
+    /// The address of its pool.
+    #[must_use]
+    pub fn address(&self) -> &ServerAddress {
+        self.pool.driver().address()
+    }
+
+    /// What the topology knows of it now, and the counts of its pool.
+    pub(super) fn status(&self, topology: &TopologyDescription) -> ServerStatus {
         let address = Arc::clone(self.pool.driver().address());
-        let description = self.monitor().map(|monitor| monitor.description());
+        let description = topology.server(&address).cloned().unwrap_or_default();
         ServerStatus::new(address, description, self.snapshot())
     }
 
@@ -89,12 +96,16 @@ impl<R: Network> Server<R> {
         self.pool.driver().snapshot()
     }
 
-    pub(super) fn candidate(&self) -> Candidate {
-        self.monitor().map_or(Candidate::LOAD_BALANCER, |monitor| monitor.candidate())
+    /// How much its pool has to do.
+    pub(super) fn operations(&self) -> u64 {
+        let pool = self.snapshot();
+        u64::from(pool.in_use) + pool.waiting
     }
 
-    pub(super) fn is_hopeless(&self) -> bool {
-        self.monitor().is_some_and(|monitor| is_hopeless(&monitor.description()))
+    /// Closes its monitor, and then its pool.
+    pub(super) fn close(&self) {
+        self.monitor().into_iter().for_each(MonitorDriver::close);
+        self.pool.driver().close();
     }
 
     pub(super) fn request_check(&self) {

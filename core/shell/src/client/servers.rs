@@ -1,6 +1,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
 
+use cenote_core::address::ServerAddress;
 use cenote_core::client::Hosts;
 
 use super::Server;
@@ -22,7 +23,7 @@ pub(super) struct Servers<R: Network> {
 /// The servers at one moment.
 pub(super) struct ServerList<R: Network> {
     pub(super) hosts: Hosts,
-    /// In the order of the hosts.
+    /// Those of the connection string in its order, then those that were found.
     pub(super) servers: Arc<[Arc<Server<R>>]>,
 }
 
@@ -70,25 +71,43 @@ impl<R: Network> Servers<R> {
     }
 }
 
-#[cfg(feature = "srv")]
+/// Changes, which come one after another: from the machine of the topology.
 impl<R: Network> Servers<R> {
-    /// Replaces the list, unless the client is closed. Returns whether it did.
-    pub(super) fn replace(&self, list: ServerList<R>, removed: &[Arc<Server<R>>]) -> bool {
+    /// Adds a server, unless the client is closed. Returns whether it did.
+    pub(super) fn add(&self, server: &Arc<Server<R>>) -> bool {
         let mut current = self.list.write().unwrap_or_else(PoisonError::into_inner);
         if self.is_closed() {
             return false;
         }
-        *current = Arc::new(list);
-        let mut leaving = Lock::lock(&self.removed);
-        leaving.retain(|server| server.snapshot().total > 0);
-        leaving.extend(removed.iter().cloned());
+        let servers = current.servers.iter().chain([server]).cloned();
+        *current = Arc::new(ServerList::new(servers.collect()));
+        #[cfg(unix)]
+        if let Some(inspector) = &self.inspector {
+            inspector.show(server.pool().driver().inspected());
+        }
         true
     }
 
-    /// Shows the pools of servers that were added at the socket of the client, if there is one.
-    #[cfg(unix)]
-    pub(super) fn inspect(&self, added: &[Arc<Server<R>>]) {
-        let Some(inspector) = &self.inspector else { return };
-        added.iter().for_each(|server| inspector.show(server.pool().driver().inspected()));
+    /// Removes a server, unless the client is closed.
+    pub(super) fn remove(&self, address: &ServerAddress) -> Option<Arc<Server<R>>> {
+        let mut current = self.list.write().unwrap_or_else(PoisonError::into_inner);
+        let removed = current.server(address).filter(|_| !self.is_closed()).cloned()?;
+        let servers = current.servers.iter().filter(|server| !Arc::ptr_eq(server, &removed));
+        *current = Arc::new(ServerList::new(servers.cloned().collect()));
+        let mut leaving = Lock::lock(&self.removed);
+        leaving.retain(|server| server.snapshot().total > 0);
+        leaving.push(Arc::clone(&removed));
+        Some(removed)
+    }
+}
+
+impl<R: Network> ServerList<R> {
+    pub(super) fn new(servers: Arc<[Arc<Server<R>>]>) -> Self {
+        let addresses = servers.iter().map(|server| server.address().clone());
+        Self { hosts: Hosts::new(&addresses.collect::<Vec<_>>()), servers }
+    }
+
+    pub(super) fn server(&self, address: &ServerAddress) -> Option<&Arc<Server<R>>> {
+        self.servers.get(self.hosts.place_of(address)?)
     }
 }

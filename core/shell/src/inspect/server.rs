@@ -86,7 +86,7 @@ impl Inspector {
     }
 
     /// Shows one more pool. Its number is the next one.
-    #[cfg(feature = "srv")]
+    #[cfg(feature = "tls")]
     pub(crate) fn show(&self, pool: Weak<dyn InspectedPool>) {
         self.shared.show(pool);
     }

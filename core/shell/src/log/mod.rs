@@ -81,10 +81,9 @@ pub fn srv_records(problem: &SrvError) {
     warn!(target: TARGET, "SRV records: {problem}");
 }
 
-/// The SRV records name a server whose pool cannot be built.
-#[cfg(feature = "srv")]
+/// A server was found whose pool cannot be built.
 pub fn server_not_added(address: &ServerAddress, error: &impl std::fmt::Display) {
-    warn!(target: TARGET, serverHost = address.host(), serverPort = address.port(), "SRV records: no pool: {error}");
+    warn!(target: TARGET, serverHost = address.host(), serverPort = address.port(), "Server found, but its pool cannot be built: {error}");
 }
 
 /// Not a message of the specification: a connection is perhaps leaked.

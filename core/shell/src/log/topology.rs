@@ -7,6 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use cenote_core::address::ServerAddress;
 use cenote_core::log::LogSettings;
 use cenote_core::monitor::Event;
+use cenote_core::topology::TopologyDescription;
 use tracing::{Level, debug, enabled};
 
 const TARGET: &str = "cenote::topology";
@@ -18,6 +19,10 @@ pub fn is_wanted() -> bool {
 
 /// Says what is being asked of a server, and what came of it.
 pub fn heartbeat(topology: &str, address: &ServerAddress, event: &Event, settings: LogSettings) {
+    contained(|| heartbeat_at(topology, address, event, settings));
+}
+
+fn heartbeat_at(topology: &str, address: &ServerAddress, event: &Event, settings: LogSettings) {
     let (host, port) = (address.host(), address.port());
     match event {
         Event::ServerHeartbeatStarted { awaited, socket, server_connection_id } => debug!(
@@ -79,14 +84,18 @@ pub fn server_monitoring(topology: &str, address: &ServerAddress, message: &str)
 }
 
 /// What is known of the servers is something else.
-pub fn description_changed(topology: &str, previous: &str, new: &str) {
+pub fn description_changed(
+    topology: &str,
+    previous: &TopologyDescription,
+    new: &TopologyDescription,
+) {
     contained(|| {
         debug!(
             target: TARGET,
             message = "Topology description changed",
             topologyId = topology,
-            previousDescription = previous,
-            newDescription = new,
+            previousDescription = %previous,
+            newDescription = %new,
         );
     });
 }

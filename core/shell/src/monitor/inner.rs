@@ -3,7 +3,6 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use cenote_core::client::Candidate;
 use cenote_core::connect::EstablishOptions;
 use cenote_core::error::ConnectionError;
 use cenote_core::monitor::{
@@ -18,8 +17,6 @@ pub(super) struct MonitorInner {
     monitor: Monitor,
     outbox: Outbox<Action>,
     timer: Timer,
-    /// When the kind of the server changed last.
-    since: Instant,
     is_closed: bool,
 }
 
@@ -50,7 +47,7 @@ impl MonitorInner {
         let mut actions = VecDeque::new();
         let monitor = Monitor::new(now, options, establish, &mut actions)?;
         let timer = Timer::default();
-        Ok(Self { monitor, outbox: Outbox::new(actions), timer, since: now, is_closed: false })
+        Ok(Self { monitor, outbox: Outbox::new(actions), timer, is_closed: false })
     }
 
     /// Feeds one input. What concerns the pool is fed to it at once; other actions wait until the lock is
@@ -64,7 +61,6 @@ impl MonitorInner {
     ) -> Outcome {
         self.is_closed |= matches!(input, Input::Close);
         let Self { monitor, outbox, .. } = self;
-        let before = monitor.description().kind();
         let mut is_news = false;
         let mut sink = |action| match action {
             Action::MarkReady => feed_pool(pool::Input::Ready),
@@ -79,9 +75,6 @@ impl MonitorInner {
         };
         if let Err(misuse) = monitor.handle(now, input, &mut sink) {
             unreachable!("the shell breaks the contract of the monitor: {misuse}");
-        }
-        if monitor.description().kind() != before {
-            self.since = now;
         }
         Outcome { timer: self.timer_if_due_earlier(), is_news }
     }
@@ -117,11 +110,6 @@ impl MonitorInner {
 
     pub(super) fn topology_version(&self) -> Option<TopologyVersion> {
         self.monitor.topology_version()
-    }
-
-    pub(super) fn candidate(&self) -> Candidate {
-        let is_direct = self.monitor.options().is_direct;
-        Candidate { kind: self.description().kind(), since: self.since, is_direct }
     }
 
     /// The actions to perform without the lock; `None` if another thread performs them.

@@ -9,7 +9,7 @@
 //! | `sockets` | the monitoring sockets, each a task |
 //! | `timer` | the timer, a task |
 //! | `subscribers` | callbacks for events of servers |
-//! | `topology` | all servers, as the log tells of them |
+//! | `topology` | what all monitors of a client learn, put together |
 
 mod inner;
 mod sockets;
@@ -24,20 +24,18 @@ use std::task::Waker;
 use std::time::Instant;
 
 use cenote_core::address::ServerAddress;
-use cenote_core::client::Candidate;
 #[cfg(feature = "srv")]
 use cenote_core::client::SrvPolling;
 use cenote_core::connect::EstablishOptions;
 #[cfg(feature = "srv")]
 use cenote_core::connect::ServerKind;
-#[cfg(feature = "srv")]
-use cenote_core::monitor::Event;
 use cenote_core::monitor::{
-    Action, Input, InvalidMonitorOptions, MonitorOptions, ServerDescription,
+    Action, Event, Input, InvalidMonitorOptions, MonitorOptions, ServerDescription,
 };
 use cenote_core::outbox;
 use cenote_core::pool;
 use cenote_core::sdam::{self, Verdict};
+use cenote_core::topology::Input as TopologyInput;
 
 use self::inner::{MonitorInner, Outcome};
 use self::sockets::MonitorSockets;
@@ -50,7 +48,7 @@ use crate::signal::{Signal, Wakers};
 
 pub use self::subscribers::ServerSubscriber;
 pub(crate) use self::subscribers::ServerSubscribers;
-pub(crate) use self::topology::TopologyLog;
+pub(crate) use self::topology::{Members, TopologyDriver};
 
 /// Monitors one server: keeps its description, and marks its pool ready or clears it.
 pub struct MonitorDriver<R: Network> {
@@ -72,7 +70,7 @@ pub(crate) struct MonitorShared<R: Network> {
     pub(crate) options: MonitorOptions,
     pub(crate) establish: Arc<EstablishOptions>,
     pub(crate) subscribers: ServerSubscribers,
-    pub(crate) topology: TopologyLog,
+    pub(crate) topology: TopologyDriver,
     /// Notified when a check has ended or a description has changed: callers that wait for a server look again.
     pub(crate) news: Signal<R::Mutex<Wakers>>,
     /// When the SRV records are looked up again, if they are.
@@ -175,11 +173,6 @@ impl<R: Network> MonitorDriver<R> {
         Arc::clone(self.lock().description())
     }
 
-    /// What server selection looks at.
-    pub(crate) fn candidate(&self) -> Candidate {
-        self.lock().candidate()
-    }
-
     /// Whether this thread runs a callback of this monitor. Known only where callers block.
     pub(crate) fn is_performing_here(self: &Arc<Self>) -> bool {
         ReentrancyGuard::is_here(self)
@@ -195,12 +188,20 @@ impl<R: Network> MonitorDriver<R> {
         self.release_and_run(inner, effects);
     }
 
-    /// The pool is fed under this lock, too, so that description and pool change at once.
+    /// The topology and the pool are fed under this lock, too, so that the descriptions and the pool change at once.
     fn handle(&self, inner: &mut MonitorInner, input: Input, effects: &mut Effects) {
+        let previous = Arc::clone(inner.description());
+        let mut inputs = Vec::new();
+        effects.outcome = inner.handle(self.shared.now(), input, |input| inputs.push(input));
+        if !Arc::ptr_eq(&previous, inner.description()) {
+            let (address, description) = (self.address(), inner.description());
+            self.shared.topology.feed(TopologyInput::Described {
+                address: Arc::clone(address),
+                description: Arc::clone(description),
+            });
+        }
         // SD-04, SD-05.
-        let Effects { pool, outcome } = effects;
-        let feed_pool = |input: pool::Input<_>| pool.push(self.pool.feed_within(input));
-        *outcome = inner.handle(self.shared.now(), input, feed_pool);
+        effects.pool.extend(inputs.into_iter().map(|input| self.pool.feed_within(input)));
         // A server that becomes Unknown keeps its time: an operation may have been sent its way.
         if let Some(time) = inner.min_round_trip() {
             self.pool.set_min_round_trip(time);
@@ -226,6 +227,7 @@ impl<R: Network> MonitorDriver<R> {
         if let Some(actions) = actions {
             drop(outbox::drain(|| self.lock(), actions, |action| self.perform(action)));
         }
+        self.shared.topology.perform_actions();
         drop(pool);
     }
 
@@ -234,14 +236,23 @@ impl<R: Network> MonitorDriver<R> {
             Action::Open { socket, .. } => self.sockets.open(self, socket),
             Action::Send { socket, command, flags } => self.sockets.send(socket, command, flags),
             Action::Close { socket } => self.sockets.close(socket),
-            Action::EmitEvent(event) => {
-                let _here = R::CALLERS_BLOCK.then(|| ReentrancyGuard::enter(self));
-                #[cfg(feature = "srv")]
-                self.shared.observe(&event);
-                self.shared.topology.event(self.address(), &event);
-                self.shared.subscribers.notify(self.address(), event);
-            }
+            Action::EmitEvent(event) => self.tell(event),
             Action::MarkReady | Action::ClearPool { .. } => unreachable!("done under the lock"),
+        }
+    }
+
+    /// A description of the server comes before the description of the topology that has it.
+    fn tell(self: &Arc<Self>, event: Event) {
+        let is_description = matches!(event, Event::ServerDescriptionChanged { .. });
+        {
+            let _here = R::CALLERS_BLOCK.then(|| ReentrancyGuard::enter(self));
+            #[cfg(feature = "srv")]
+            self.shared.observe(&event);
+            self.shared.topology.log_check(self.address(), &event);
+            self.shared.subscribers.notify(self.address(), event);
+        }
+        if is_description {
+            self.shared.topology.perform_actions();
         }
     }
 

@@ -1,123 +1,124 @@
-//! The servers of a client as its log tells of them.
+//! The topology of a client: what its monitors learn, put together, and which servers follow from it.
 
-use std::fmt::Display;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 use bson::oid::ObjectId;
 use cenote_core::address::ServerAddress;
 use cenote_core::log::LogSettings;
-use cenote_core::monitor::{Event, ServerDescription};
+use cenote_core::monitor;
+use cenote_core::outbox::{self, Outbox};
+use cenote_core::topology::{Action, Event, Input, Topology, TopologyDescription, TopologyOptions};
 
 use crate::log::{OF_ENVIRONMENT, topology as log};
 use crate::runtime::Lock;
 
-/// What is known of each server, in words, and the id of all of them in the log.
-pub(crate) struct TopologyLog {
+/// The machine of [`cenote_core::topology`] under its lock. Adds and removes servers, and logs what changes.
+pub(crate) struct TopologyDriver {
+    /// In the log.
     id: String,
     settings: LogSettings,
-    servers: Mutex<Vec<(Arc<ServerAddress>, String)>>,
+    members: OnceLock<Box<dyn Members>>,
+    /// Locked after a monitor, never before it.
+    inner: Mutex<TopologyInner>,
 }
 
-/// The description of a topology before it is watched, and after.
-const NOTHING: &str = "no servers";
+struct TopologyInner {
+    topology: Topology,
+    outbox: Outbox<Action>,
+}
 
-impl TopologyLog {
-    /// All servers are Unknown.
-    pub(crate) fn new(hosts: &[ServerAddress], settings: Option<LogSettings>) -> Self {
-        let unknown = ServerDescription::default();
-        let server = |address: &ServerAddress| (Arc::new(address.clone()), unknown.to_string());
-        let servers = Mutex::new(hosts.iter().map(server).collect());
-        let settings = settings.unwrap_or_else(|| *OF_ENVIRONMENT);
-        Self { id: ObjectId::new().to_hex(), settings, servers }
+/// Adds and removes the servers of a client.
+pub(crate) trait Members: Send + Sync {
+    /// Makes the pool of a server and starts its monitor.
+    fn add(&self, address: &ServerAddress);
+
+    /// Closes the monitor of a server and then its pool.
+    fn remove(&self, address: &ServerAddress);
+}
+
+impl TopologyDriver {
+    pub(crate) fn new(options: TopologyOptions, settings: Option<LogSettings>) -> Self {
+        let mut outbox = Outbox::default();
+        let topology = Topology::new(options, &mut |action| outbox.push(action));
+        Self {
+            id: ObjectId::new().to_hex(),
+            settings: settings.unwrap_or_else(|| *OF_ENVIRONMENT),
+            members: OnceLock::new(),
+            inner: Mutex::new(TopologyInner { topology, outbox }),
+        }
     }
 
-    pub(crate) fn opened(&self) {
+    /// Starts the servers of the connection string. To be called once.
+    pub(crate) fn start(&self, members: Box<dyn Members>) {
+        let is_first = self.members.set(members).is_ok();
+        debug_assert!(is_first, "it is started once");
+        self.perform_actions();
+    }
+
+    /// Feeds one input. What follows from it waits for [`perform_actions`](Self::perform_actions).
+    pub(crate) fn feed(&self, input: Input) {
+        let mut inner = self.lock();
+        let TopologyInner { topology, outbox } = &mut *inner;
+        topology.handle(input, &mut |action| outbox.push(action));
+    }
+
+    /// Does what follows from the inputs so far, unless another thread does so already. To be called without a lock.
+    pub(crate) fn perform_actions(&self) {
+        outbox::release(|| self.lock(), self.lock(), |action| self.perform(action));
+    }
+
+    pub(crate) fn description(&self) -> Arc<TopologyDescription> {
+        Arc::clone(self.lock().topology.description())
+    }
+
+    /// Logs an event of a monitor. To be called without a lock.
+    pub(super) fn log_check(&self, address: &ServerAddress, event: &monitor::Event) {
         if log::is_wanted() {
-            let servers = Lock::lock(&self.servers).clone();
-            log::topology_monitoring(&self.id, "Starting topology monitoring");
-            log::description_changed(&self.id, NOTHING, &shown(&servers));
-            for (address, _) in &servers {
+            log::heartbeat(&self.id, address, event, self.settings);
+        }
+    }
+
+    fn perform(&self, action: Action) {
+        match action {
+            Action::AddServer { server } => {
+                self.members.get().into_iter().for_each(|it| it.add(&server));
+            }
+            Action::RemoveServer { server } => {
+                self.members.get().into_iter().for_each(|it| it.remove(&server));
+            }
+            Action::EmitEvent(event) if log::is_wanted() => self.log(&event),
+            Action::EmitEvent(_) => {}
+        }
+    }
+
+    fn log(&self, event: &Event) {
+        match event {
+            Event::TopologyOpening => {
+                log::topology_monitoring(&self.id, "Starting topology monitoring");
+            }
+            Event::TopologyDescriptionChanged { previous, new } => {
+                log::description_changed(&self.id, previous, new);
+            }
+            Event::ServerOpening { address } => {
                 log::server_monitoring(&self.id, address, "Starting server monitoring");
             }
-        }
-    }
-
-    pub(crate) fn closed(&self) {
-        if log::is_wanted() {
-            let servers = Lock::lock(&self.servers).clone();
-            for (address, _) in &servers {
+            Event::ServerClosed { address } => {
                 log::server_monitoring(&self.id, address, "Stopped server monitoring");
             }
-            log::description_changed(&self.id, &shown(&servers), NOTHING);
-            log::topology_monitoring(&self.id, "Stopped topology monitoring");
+            Event::TopologyClosed => {
+                log::topology_monitoring(&self.id, "Stopped topology monitoring");
+            }
+            Event::ServerDescriptionChanged { .. } | _ => {}
         }
     }
 
-    /// Other servers are watched from now on; those that stay are as they were. To be called without a lock.
-    #[cfg(feature = "srv")]
-    pub(crate) fn replaced(&self, hosts: &[ServerAddress]) {
-        let (previous, new) = {
-            let mut servers = Lock::lock(&self.servers);
-            let previous = servers.clone();
-            let found = |address: &ServerAddress| {
-                previous.iter().find(|(its, _)| **its == *address).cloned()
-            };
-            let unknown = |address: &ServerAddress| {
-                (Arc::new(address.clone()), ServerDescription::default().to_string())
-            };
-            let server = |address| found(address).unwrap_or_else(|| unknown(address));
-            *servers = hosts.iter().map(server).collect();
-            (previous, servers.clone())
-        };
-        if log::is_wanted() {
-            let is_in = |list: &[(Arc<ServerAddress>, String)], address: &ServerAddress| {
-                list.iter().any(|(its, _)| **its == *address)
-            };
-            for (address, _) in previous.iter().filter(|(address, _)| !is_in(&new, address)) {
-                log::server_monitoring(&self.id, address, "Stopped server monitoring");
-            }
-            log::description_changed(&self.id, &shown(&previous), &shown(&new));
-            for (address, _) in new.iter().filter(|(address, _)| !is_in(&previous, address)) {
-                log::server_monitoring(&self.id, address, "Starting server monitoring");
-            }
-        }
-    }
-
-    /// To be called without a lock.
-    pub(super) fn event(&self, address: &ServerAddress, event: &Event) {
-        let Event::ServerDescriptionChanged { new, .. } = event else {
-            if log::is_wanted() {
-                // The application's `tracing` subscriber may panic.
-                let logged = || log::heartbeat(&self.id, address, event, self.settings);
-                let _ = catch_unwind(AssertUnwindSafe(logged));
-            }
-            return;
-        };
-        self.changed(address, &**new);
-    }
-
-    /// To be called without a lock.
-    pub(crate) fn changed(&self, address: &ServerAddress, new: &impl Display) {
-        let (previous, new) = {
-            let mut servers = Lock::lock(&self.servers);
-            let previous = shown(&servers);
-            for (its, description) in &mut *servers {
-                if **its == *address {
-                    *description = new.to_string();
-                }
-            }
-            (previous, shown(&servers))
-        };
-        if log::is_wanted() {
-            log::description_changed(&self.id, &previous, &new);
-        }
+    fn lock(&self) -> MutexGuard<'_, TopologyInner> {
+        Lock::lock(&self.inner)
     }
 }
 
-/// As in `a:27017: RSPrimary of rs0; b:27017: Unknown: not checked yet`.
-fn shown(servers: &[(Arc<ServerAddress>, String)]) -> String {
-    let shown: Vec<_> =
-        servers.iter().map(|(address, description)| format!("{address}: {description}")).collect();
-    shown.join("; ")
+impl AsMut<Outbox<Action>> for TopologyInner {
+    fn as_mut(&mut self) -> &mut Outbox<Action> {
+        &mut self.outbox
+    }
 }
