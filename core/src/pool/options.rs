@@ -263,6 +263,8 @@ pub(super) struct Settings {
     pub(super) reports: bool,
     /// Shedding on standing delay.
     pub(super) codel: Option<Codel>,
+    /// Whether requests that wait may be shed, or take a connection that is pending a response: asked for each of them.
+    pub(super) has_queue_policy: bool,
     /// `None`: maintenance never runs.
     pub(super) pause_after_failure: Option<u64>,
     pub(super) jitter_seed: u64,
@@ -314,6 +316,7 @@ impl Settings {
             max_unanswered: limit(options.unanswered_threshold),
             reports: false,
             codel: Codel::new(options),
+            has_queue_policy: false,
             pause_after_failure,
             jitter_seed: options.jitter_seed.unwrap_or(0),
             reuse_order: options.reuse_order.unwrap_or_default(),
@@ -323,6 +326,7 @@ impl Settings {
             shortest_use: None,
         };
         settings.reports = settings.max_held.is_some() || settings.max_unanswered.is_some();
+        settings.has_queue_policy = settings.pending_response || settings.codel.is_some();
         settings.depends_on_time = settings.has_limits_of_time();
         settings.shortest_use = [settings.max_idle, settings.max_held].into_iter().flatten().min();
         Ok(settings)

@@ -182,9 +182,7 @@ impl<S: PoolTypes> PoolState<S> {
     /// a response, or may be shed later because of those that are served now.
     #[inline(always)]
     fn has_work_for_queue(&self, now: Instant) -> bool {
-        self.settings.pending_response
-            || self.settings.codel.is_some()
-            || self.queue.next_deadline().is_some_and(|due| due < now)
+        self.settings.has_queue_policy || self.queue.next_deadline().is_some_and(|due| due < now)
     }
 
     /// Whether a connection is in use and may be used again at this time.
