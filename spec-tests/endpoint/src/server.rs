@@ -164,7 +164,8 @@ impl Server {
     /// is not there any more are reset.
     pub fn set_topology(&mut self, now: Duration, topology: Topology) {
         self.clock(now);
-        self.world.topology.change(topology, &mut self.world.entropy);
+        let wall_clock = self.world.wall_clock(self.now);
+        self.world.topology.change(topology, wall_clock, &mut self.world.entropy);
         let topology = &self.world.topology;
         let lost = self.connections.values().filter(|it| !topology.has(it.service()));
         for id in lost.map(Connection::id).collect::<Vec<_>>() {
@@ -222,7 +223,8 @@ impl Server {
     pub fn restart(&mut self, now: Duration) {
         self.break_connections(now, Ending::Reset, None);
         self.world.cursors.clear();
-        self.world.topology.restart(&mut self.world.entropy);
+        let wall_clock = self.world.wall_clock(self.now);
+        self.world.topology.restart(wall_clock, &mut self.world.entropy);
         self.told = self.world.topology.counter();
         self.shut_down = false;
         self.listen();
@@ -295,7 +297,8 @@ impl Server {
 
     fn change_role(&mut self, now: Duration, role: Role) {
         self.clock(now);
-        self.world.topology.change_role(role, &mut self.world.entropy);
+        let wall_clock = self.world.wall_clock(self.now);
+        self.world.topology.change_role(role, wall_clock, &mut self.world.entropy);
         self.settle();
     }
 

@@ -29,9 +29,10 @@ pub struct ReplicaSet {
     pub name: String,
     /// What this member is in it.
     pub role: Role,
-    /// `host:port` of the members; empty for only this one. A member that is not among them, because it is reached
-    /// through a proxy, does not say what its own address is.
+    /// `host:port` of the members; empty for only this one.
     pub hosts: Vec<String>,
+    /// `host:port` of this member in the configuration of the set, if that is not its own address: behind a proxy.
+    pub me: Option<String>,
     /// `host:port` of the primary, if it is another member that this one knows of.
     pub other_primary: Option<String>,
 }
@@ -64,7 +65,13 @@ impl ReplicaSet {
     /// A replica set of this member alone, which is its primary.
     #[must_use]
     pub fn primary(name: &str) -> Self {
-        Self { name: name.to_owned(), role: Role::Primary, hosts: Vec::new(), other_primary: None }
+        Self {
+            name: name.to_owned(),
+            role: Role::Primary,
+            hosts: Vec::new(),
+            me: None,
+            other_primary: None,
+        }
     }
 }
 
@@ -80,34 +87,39 @@ pub(super) struct TopologyState {
     /// One for each service.
     process_ids: Vec<ObjectId>,
     counter: i64,
-    election: ObjectId,
-    elections: i32,
+    /// The last one, in microseconds since 1970: members need not know of each other, and yet the one that is elected
+    /// last has the highest id.
+    elected_at: u64,
     accepted: usize,
 }
 
 impl TopologyState {
-    pub(super) fn new(topology: Topology, address: &str, entropy: &mut Entropy) -> Self {
+    pub(super) fn new(
+        topology: Topology,
+        address: &str,
+        wall_clock: Duration,
+        entropy: &mut Entropy,
+    ) -> Self {
         let mut state = Self {
             topology,
             address: address.to_owned(),
             process_ids: Vec::new(),
             counter: 0,
-            election: ObjectId::from_bytes([0; 12]),
-            elections: 0,
+            elected_at: 0,
             accepted: 0,
         };
-        state.restart(entropy);
+        state.restart(wall_clock, entropy);
         state
     }
 
     /// New processes: nothing of before compares with them.
-    pub(super) fn restart(&mut self, entropy: &mut Entropy) {
+    pub(super) fn restart(&mut self, wall_clock: Duration, entropy: &mut Entropy) {
         self.process_ids = (0..self.services()).map(|_| entropy.object_id()).collect();
         self.counter = match &self.topology {
             Topology::ReplicaSet(_) => 6,
             Topology::Standalone | Topology::Mongos | Topology::LoadBalanced(_) => 0,
         };
-        self.elect();
+        self.elect(wall_clock);
     }
 
     pub(super) fn topology(&self) -> &Topology {
@@ -119,7 +131,12 @@ impl TopologyState {
     }
 
     /// Another topology, which clients are told of at once.
-    pub(super) fn change(&mut self, topology: Topology, entropy: &mut Entropy) {
+    pub(super) fn change(
+        &mut self,
+        topology: Topology,
+        wall_clock: Duration,
+        entropy: &mut Entropy,
+    ) {
         let was_primary = self.is_primary();
         self.topology = topology;
         self.counter += 1;
@@ -130,15 +147,16 @@ impl TopologyState {
             self.process_ids.push(entropy.object_id());
         }
         if !was_primary {
-            self.elect();
+            self.elect(wall_clock);
         }
     }
 
     /// The same topology with another role; nothing changes outside a replica set.
-    pub(super) fn change_role(&mut self, role: Role, entropy: &mut Entropy) {
+    pub(super) fn change_role(&mut self, role: Role, wall_clock: Duration, entropy: &mut Entropy) {
         match self.topology.clone() {
             Topology::ReplicaSet(set) if set.role != role => {
-                self.change(Topology::ReplicaSet(ReplicaSet { role, ..set }), entropy);
+                let topology = Topology::ReplicaSet(ReplicaSet { role, ..set });
+                self.change(topology, wall_clock, entropy);
             }
             Topology::ReplicaSet(_)
             | Topology::Standalone
@@ -147,15 +165,18 @@ impl TopologyState {
         }
     }
 
-    /// Election ids only have to rise.
-    fn elect(&mut self) {
+    fn elect(&mut self, wall_clock: Duration) {
         if self.is_primary() {
-            self.elections += 1;
-            let mut bytes = [0; 12];
-            bytes[..4].copy_from_slice(&0x7FFF_FFFF_u32.to_be_bytes());
-            bytes[8..].copy_from_slice(&self.elections.to_be_bytes());
-            self.election = ObjectId::from_bytes(bytes);
+            let now = u64::try_from(wall_clock.as_micros()).unwrap_or(u64::MAX);
+            self.elected_at = now.max(self.elected_at.saturating_add(1));
         }
+    }
+
+    fn election(&self) -> ObjectId {
+        let mut bytes = [0; 12];
+        bytes[..4].copy_from_slice(&0x7FFF_FFFF_u32.to_be_bytes());
+        bytes[4..].copy_from_slice(&self.elected_at.to_be_bytes());
+        ObjectId::from_bytes(bytes)
     }
 
     pub(super) fn is_router(&self) -> bool {
@@ -210,7 +231,7 @@ impl TopologyState {
     pub(super) fn process_id(&self, service: Service) -> ObjectId {
         // A topology may have been changed to one with fewer services than connections know of.
         let index = service.0 % self.process_ids.len().max(1);
-        self.process_ids.get(index).copied().unwrap_or(self.election)
+        self.process_ids.get(index).copied().unwrap_or_else(|| self.election())
     }
 
     pub(super) fn version(&self, service: Service) -> RawDocumentBuf {
@@ -251,8 +272,9 @@ impl TopologyState {
             reply.append(cstr!("isreplicaset"), true);
             return;
         }
+        let me = set.me.as_ref().unwrap_or(&self.address);
         let hosts: RawArrayBuf = match set.hosts.as_slice() {
-            [] => [self.address.as_str()].into_iter().collect(),
+            [] => [me.as_str()].into_iter().collect(),
             hosts => hosts.iter().map(String::as_str).collect(),
         };
         reply.append(cstr!("hosts"), hosts);
@@ -262,16 +284,13 @@ impl TopologyState {
         if set.role == Role::Arbiter {
             reply.append(cstr!("arbiterOnly"), true);
         }
-        let me = Some(&self.address).filter(|me| set.hosts.is_empty() || set.hosts.contains(me));
-        let own = me.filter(|_| set.role == Role::Primary);
+        let own = (set.role == Role::Primary).then_some(me);
         if let Some(primary) = own.or(set.other_primary.as_ref()) {
             reply.append(cstr!("primary"), primary.as_str());
         }
-        if let Some(me) = me {
-            reply.append(cstr!("me"), me.as_str());
-        }
+        reply.append(cstr!("me"), me.as_str());
         if set.role == Role::Primary {
-            reply.append(cstr!("electionId"), self.election);
+            reply.append(cstr!("electionId"), self.election());
         }
         reply.append(cstr!("lastWrite"), last_write(wall_clock));
     }

@@ -61,7 +61,12 @@ impl World {
             faults.set(script);
         }
         Ok(Self {
-            topology: TopologyState::new(settings.topology, &settings.address, &mut entropy),
+            topology: TopologyState::new(
+                settings.topology,
+                &settings.address,
+                settings.started_at,
+                &mut entropy,
+            ),
             users,
             store: Store::new(settings.limits.stored_bytes),
             cursors: Cursors::new(settings.limits.cursors, settings.limits.stored_bytes),

@@ -105,6 +105,7 @@ pub(super) fn step_down(context: &mut Context<'_>) -> Result<Answer, Refusal> {
     if !world.topology.is_primary() {
         return Err(Refusal::new(code::NOT_WRITABLE_PRIMARY, "not primary so can't step down"));
     }
-    world.topology.change_role(Role::Secondary, &mut world.entropy);
+    let wall_clock = world.wall_clock(context.now);
+    world.topology.change_role(Role::Secondary, wall_clock, &mut world.entropy);
     Ok(Answer::Reply(replies::done()))
 }

@@ -24,6 +24,7 @@ fn member(role: Role) -> Topology {
     Topology::ReplicaSet(ReplicaSet {
         role,
         hosts: vec!["a:1".to_owned(), "b:2".to_owned()],
+        me: None,
         other_primary: (role != Role::Primary).then(|| "b:2".to_owned()),
         ..ReplicaSet::primary("rs")
     })
