@@ -82,13 +82,13 @@ impl Topology {
         if !polls || hosts.is_empty() {
             return;
         }
-        self.seeds = hosts.into_iter().map(Arc::new).collect();
+        self.seeds = hosts.iter().cloned().map(Arc::new).collect();
         let seeds = self.seeds.clone();
         self.keep_only(&seeds, out);
         if self.description.excluded.keys().any(|address| !seeds.contains(address)) {
             self.edit().excluded.retain(|address, _| seeds.contains(address));
         }
-        for address in seeds {
+        for address in hosts {
             self.add(&address, out);
         }
     }

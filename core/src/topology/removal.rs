@@ -1,5 +1,6 @@
 //! Why a server that answers is not used: each says what to do.
 
+use super::replica_set::MEMBERS_MAX;
 use crate::address::ServerAddress;
 use crate::connect::ServerKind;
 use crate::error::{ConnectionError, Stage};
@@ -19,6 +20,14 @@ pub(super) fn standalone_among_several() -> ConnectionError {
 /// A server of another kind among routers.
 pub(super) fn not_a_router(kind: ServerKind) -> ConnectionError {
     refused(&format!("the server is of type {kind}, and others are routers: name routers only"))
+}
+
+/// A reply that would make a topology of more servers than a replica set can have.
+pub(super) fn too_many_members() -> ConnectionError {
+    refused(&format!(
+        "the server names members of its replica set that would make more than {MEMBERS_MAX} servers, and a \
+         replica set has 50 at most: correct the host, or set directConnection=true"
+    ))
 }
 
 /// A router or a standalone server in a replica set.

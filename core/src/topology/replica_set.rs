@@ -18,6 +18,9 @@ impl Topology {
         out: &mut impl ActionSink,
     ) {
         match (new.kind(), new.hello.as_deref()) {
+            (Some(_), Some(hello)) if self.would_be_too_many(hello) => {
+                self.replace(address, Arc::new(new.refused(removal::too_many_members())), out);
+            }
             (Some(ServerKind::RsPrimary), Some(hello)) => {
                 self.described_primary(address, &new, hello, out);
             }
@@ -85,6 +88,14 @@ impl Topology {
         if let Some(me) = said.me.as_ref().filter(|me| *me != address) {
             self.remove(address, removal::other_name(me), out);
         }
+    }
+
+    /// Whether a reply names so many members that no replica set can be meant.
+    fn would_be_too_many(&self, hello: &ConnectionDescription) -> bool {
+        let Some(said) = hello.membership.as_deref() else { return false };
+        let known = &self.description.servers;
+        let unknown: BTreeSet<_> = said.members().filter(|it| !known.contains_key(*it)).collect();
+        !unknown.is_empty() && known.len().saturating_add(unknown.len()) > MEMBERS_MAX
     }
 
     /// By `electionId` and then `setVersion`; servers older than 6.0 by `setVersion` first. Remembers the highest.
@@ -181,6 +192,10 @@ impl Topology {
 fn stale(server: &ServerDescription, why: StalePrimary) -> Arc<ServerDescription> {
     Arc::new(server.refused(ConnectionError::network(Stage::Hello, why)))
 }
+
+/// How many servers members may name: far more than the 50 that a replica set has at most, so that a reply that is made
+/// up costs no more pools than that.
+pub(super) const MEMBERS_MAX: usize = 1_000;
 
 /// The first wire version whose `electionId` says more than its `setVersion`.
 const WIRE_VERSION_6_0: i32 = 17;

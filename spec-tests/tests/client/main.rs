@@ -5,6 +5,7 @@ mod closing;
 mod contract;
 mod credentials;
 mod crowd;
+mod discovery;
 #[cfg(unix)]
 mod inspection;
 mod load_balanced;

@@ -10,7 +10,7 @@ use cenote_core::connect::ServerKind;
 use cenote_core::error::OperationError;
 
 use crate::shells::{Shell, on_all_runtimes};
-use crate::world::{SOON, World, join, three};
+use crate::world::{SOON, World, join_at, three};
 
 on_all_runtimes!(a_member_that_is_cut_off, all_members_are_cut_off);
 
@@ -18,7 +18,7 @@ fn cables(set: &[cenote_endpoint::Endpoint]) -> Vec<FaultProxy> {
     let proxy = |server: &cenote_endpoint::Endpoint| FaultProxy::to(&server.address());
     let cables: Vec<_> = set.iter().map(|server| proxy(server).expect("it starts")).collect();
     let addresses: Vec<_> = cables.iter().map(FaultProxy::address).collect();
-    join(set, &addresses);
+    join_at(&set.iter().collect::<Vec<_>>(), &addresses);
     cables
 }
 

@@ -1,11 +1,10 @@
 //! Three members, each watched.
 
 use bson::rawdoc;
-use cenote_core::address::ServerAddress;
 use cenote_core::client::Selector;
 use cenote_core::connect::ServerKind;
 use cenote_core::pool::Status;
-use cenote_endpoint::{Endpoint, Role, Server};
+use cenote_endpoint::{Role, Server};
 
 use crate::shells::{Shell, on_all_runtimes};
 use crate::world::{World, commands, join, member, open, three, until_open};
@@ -15,9 +14,6 @@ on_all_runtimes!(
     only_servers_with_data_have_a_ready_pool,
     two_monitoring_sockets_a_server,
     a_change_of_primary,
-    one_seed_finds_the_other_members,
-    members_come_and_go,
-    members_that_come_and_go_often_leave_nothing,
     what_is_told_of_a_server,
 );
 
@@ -89,7 +85,7 @@ fn two_monitoring_sockets_a_server(shell: Shell) {
 // down stays as it is (SD-08).
 fn a_change_of_primary(shell: Shell) {
     let set = [member(Role::Primary), member(Role::Secondary)];
-    join(&set, &set.each_ref().map(Endpoint::address));
+    join(&set.each_ref());
     let options = "replicaSet=rs0&heartbeatFrequencyMS=60000";
     let world = World::of(shell, &[&set[0], &set[1]], options);
     world.ping();
@@ -105,76 +101,6 @@ fn a_change_of_primary(shell: Shell) {
     drop(connection);
     assert_eq!(world.count("ConnectionPoolCleared"), 0);
     world.client.close();
-}
-
-/// The seed is a secondary: the primary is among the members that it lists.
-fn one_seed_finds_the_other_members(shell: Shell) {
-    let set = three();
-    let world = World::of(shell, &[&set[1]], "replicaSet=rs0");
-    world.ping();
-    world.until("found", |world| world.kinds().len() == 3);
-    world.until_all_known();
-    let servers = world.client.servers();
-    assert_eq!(*servers[0].address, set[1].address(), "the seed is first");
-    let chosen = world.check_out(&Selector::Primary).shown();
-    assert!(chosen.contains(&format!("{:?}", set[0].address())), "{chosen}");
-    for member in &set {
-        drop(world.check_out(&Selector::Address(member.address())));
-    }
-    world.client.close();
-    for member in &set {
-        until_open(member, 0);
-    }
-}
-
-/// A member that the primary lists gets a monitor and a pool; one that it lists no longer loses both.
-fn members_come_and_go(shell: Shell) {
-    let set = three();
-    let [first, second, third] = set.each_ref().map(Endpoint::address);
-    join(&set, &[first.clone(), second.clone()]);
-    let world =
-        World::of(shell, &[&set[0]], "replicaSet=rs0&minPoolSize=1&heartbeatFrequencyMS=60000");
-    let are = |world: &World, expected: &[&ServerAddress]| {
-        let servers = world.client.servers();
-        servers.iter().map(|server| &*server.address).eq(expected.iter().copied())
-    };
-    world.until("two", |world| are(world, &[&first, &second]));
-    join(&set, &[first.clone(), second.clone(), third.clone()]);
-    world.until("three", |world| are(world, &[&first, &second, &third]));
-    world.until_all_known();
-    // Two sockets of the monitor, and one of the pool.
-    until_open(&set[1], 3);
-    join(&set, &[first.clone(), third.clone()]);
-    world.until("two again", |world| are(world, &[&first, &third]));
-    until_open(&set[1], 0);
-    world.until_told("ConnectionPoolClosed", 1);
-    assert_eq!(world.addresses_of("ConnectionPoolClosed"), [second.to_string()]);
-    let gone = Selector::Address(second);
-    let error = world.client.check_out(&gone).map(drop).expect_err("it is no member");
-    assert!(error.to_string().contains("is no server of this client"), "{error}");
-    world.ping();
-    world.client.close();
-}
-
-fn members_that_come_and_go_often_leave_nothing(shell: Shell) {
-    const TIMES: usize = 100;
-    let set = three();
-    let all = set.each_ref().map(Endpoint::address);
-    let world = World::of(shell, &[&set[0]], "replicaSet=rs0&minPoolSize=1");
-    for _ in 0..TIMES {
-        join(&set, &all[..1]);
-        join(&set, &all);
-    }
-    join(&set, &all[..1]);
-    world.until("alone", |world| world.kinds().len() == 1);
-    until_open(&set[1], 0);
-    until_open(&set[2], 0);
-    world.until("closed", |world| {
-        world.count("ConnectionPoolClosed") + 1 == world.count("ConnectionPoolCreated")
-    });
-    world.ping();
-    world.client.close();
-    until_open(&set[0], 0);
 }
 
 // SD-09: the pool is ready after the first heartbeat, and each check ends.

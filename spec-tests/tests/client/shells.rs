@@ -12,6 +12,7 @@ use cenote_core::client::{ClientError, Selector, ServerEvent, ServerStatus};
 use cenote_core::connect::{DriverInfo, ServerApi};
 use cenote_core::error::{ConnectionError, OperationError, PoolError};
 use cenote_core::pool::{Event, PoolOptions, Purpose};
+use cenote_core::topology::TopologyDescription;
 use cenote_core::uri::Credential;
 use cenote_shell::client::{BuiltClient, Client, ClientBuildError, ClientBuilder, Pinned};
 use cenote_shell::connection::{Connection, MongoConnector};
@@ -76,6 +77,7 @@ pub(crate) trait AnyClient: Send + Sync {
     fn options_of(&self, address: &ServerAddress) -> PoolOptions;
     fn pin(&self, selector: &Selector, purpose: Purpose) -> Result<Box<dyn AnyPin>, ClientError>;
     fn servers(&self) -> Vec<ServerStatus>;
+    fn topology(&self) -> Arc<TopologyDescription>;
     fn append_metadata(&self, driver: DriverInfo) -> bool;
     fn replace_credential(&self, credential: Credential) -> Result<(), ConnectionError>;
     fn request_checks(&self);
@@ -277,6 +279,10 @@ impl<R: AsyncRuntime> AnyClient for Client<R> {
         self.servers()
     }
 
+    fn topology(&self) -> Arc<TopologyDescription> {
+        self.topology()
+    }
+
     fn append_metadata(&self, driver: DriverInfo) -> bool {
         self.append_metadata(driver)
     }
@@ -375,6 +381,10 @@ impl AnyClient for cenote_mio::Client {
 
     fn servers(&self) -> Vec<ServerStatus> {
         self.servers()
+    }
+
+    fn topology(&self) -> Arc<TopologyDescription> {
+        self.topology()
     }
 
     fn append_metadata(&self, driver: DriverInfo) -> bool {

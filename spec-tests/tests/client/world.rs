@@ -174,6 +174,13 @@ impl World {
         self.addresses_of(name).len()
     }
 
+    /// Why a host of the connection string is not used.
+    pub(crate) fn exclusion(&self, address: &ServerAddress) -> Option<String> {
+        let topology = self.client.topology();
+        let mut excluded = topology.excluded();
+        excluded.find(|(its, _)| ***its == *address).map(|(_, reason)| reason.to_string())
+    }
+
     /// How often a server became something else.
     pub(crate) fn count_changes(&self) -> usize {
         self.server_events().iter().filter(|&&name| name == "ServerDescriptionChanged").count()
@@ -264,20 +271,32 @@ pub(crate) fn member(role: Role) -> Endpoint {
 /// A primary and two secondaries.
 pub(crate) fn three() -> [Endpoint; 3] {
     let set = [member(Role::Primary), member(Role::Secondary), member(Role::Secondary)];
-    join(&set, &set.each_ref().map(Endpoint::address));
+    join(&set.each_ref());
     set
 }
 
-/// Tells each member which members there are, at these addresses.
-pub(crate) fn join(set: &[Endpoint], addresses: &[ServerAddress]) {
+/// From now on each of them names all of them as the members of the set.
+pub(crate) fn join(members: &[&Endpoint]) {
+    let addresses: Vec<_> = members.iter().map(|it| it.address()).collect();
+    join_at(members, &addresses);
+}
+
+/// The same where they are reached at these addresses; there may be more addresses than members.
+pub(crate) fn join_at(members: &[&Endpoint], addresses: &[ServerAddress]) {
     let hosts: Vec<_> = addresses.iter().map(ToString::to_string).collect();
-    for endpoint in set {
-        tell(endpoint, |server, now| {
-            let Topology::ReplicaSet(set) = server.topology().clone() else { return };
-            let set = ReplicaSet { hosts: hosts.clone(), ..set };
-            server.set_topology(now, Topology::ReplicaSet(set));
-        });
+    for (member, me) in members.iter().zip(&hosts) {
+        change_set(member, |set| ReplicaSet { hosts: hosts.clone(), me: Some(me.clone()), ..set });
     }
+}
+
+/// Changes what a member says of its set.
+pub(crate) fn change_set(member: &Endpoint, change: impl FnOnce(ReplicaSet) -> ReplicaSet) {
+    tell(member, |server, now| {
+        let Topology::ReplicaSet(set) = server.topology().clone() else {
+            panic!("no member of a replica set");
+        };
+        server.set_topology(now, Topology::ReplicaSet(change(set)));
+    });
 }
 
 pub(crate) fn tell(endpoint: &Endpoint, act: impl FnOnce(&mut Server, Duration)) {

@@ -1,0 +1,300 @@
+//! One seed, and the servers that it leads to.
+
+use std::time::{Duration, Instant};
+
+use bson::rawdoc;
+use cenote_core::address::ServerAddress;
+use cenote_core::client::{ClientError, ReadPreference, SelectionError, Selector};
+use cenote_core::connect::ServerKind;
+use cenote_core::uri::ReadPreferenceMode;
+use cenote_endpoint::{Endpoint, ReplicaSet, Role, Server, Topology};
+
+use crate::shells::{Shell, on_all_runtimes};
+use crate::world::{
+    World, change_set, join, join_at, member, standalone, start, three, until_open, until_so,
+};
+
+on_all_runtimes!(
+    one_seed_finds_the_others,
+    members_come_and_go,
+    a_step_down_is_found_at_once,
+    the_primary_is_lost,
+    an_operation_finds_the_step_down,
+    the_primary_that_was_elected_last_is_believed,
+    a_direct_connection_finds_no_others,
+    the_seed_has_another_name,
+    several_standalone_servers,
+    a_router_among_members,
+    members_without_end,
+    a_set_that_changes_its_name,
+    a_hundred_members_appear_and_disappear,
+    a_read_preference_is_followed,
+);
+
+/// So that nothing but a stream or a request leads to a check.
+const SLOW: &str = "heartbeatFrequencyMS=60000";
+
+fn kind_of(world: &World, endpoint: &Endpoint) -> Option<ServerKind> {
+    let servers = world.client.servers();
+    servers.iter().find(|server| *server.address == endpoint.address())?.kind
+}
+
+fn has(world: &World, endpoint: &Endpoint) -> bool {
+    world.client.servers().iter().any(|server| *server.address == endpoint.address())
+}
+
+fn until_three(world: &World) {
+    world.until("found", |world| {
+        world.kinds().len() == 3 && world.kinds().iter().all(Option::is_some)
+    });
+}
+
+fn one_seed_finds_the_others(shell: Shell) {
+    let set = three();
+    for seed in &set {
+        for options in ["replicaSet=rs0", ""] {
+            let world = World::of(shell, &[seed], options);
+            until_three(&world);
+            assert_eq!(kind_of(&world, &set[0]), Some(ServerKind::RsPrimary));
+            for secondary in &set[1..] {
+                assert_eq!(kind_of(&world, secondary), Some(ServerKind::RsSecondary));
+                let selector = Selector::Address(secondary.address());
+                let mut connection = world.check_out(&selector);
+                connection.command("admin", &rawdoc! { "ping": 1 }).expect("a reply");
+            }
+            world.ping();
+            assert_eq!(world.count("ConnectionPoolCreated"), 3);
+            world.client.close();
+            assert_eq!(world.count("ConnectionPoolClosed"), 3);
+            set.iter().for_each(|endpoint| until_open(endpoint, 0));
+        }
+    }
+}
+
+fn members_come_and_go(shell: Shell) {
+    let [a, b, c] = [member(Role::Primary), member(Role::Secondary), member(Role::Secondary)];
+    join(&[&a, &b]);
+    let world = World::of(shell, &[&a], &format!("replicaSet=rs0&{SLOW}"));
+    world.until("both", |world| kind_of(world, &b).is_some());
+    assert!(!has(&world, &c));
+    join(&[&a, &b, &c]);
+    until_three(&world);
+    let mut connection = world.check_out(&Selector::Address(c.address()));
+    join(&[&a, &b]);
+    world.until("gone", |world| !has(world, &c));
+    // What is in use goes on until it is checked in.
+    connection.command("admin", &rawdoc! { "ping": 1 }).expect("a reply");
+    world.until_told("ConnectionPoolClosed", 1);
+    drop(connection);
+    until_open(&c, 0);
+    let error = world.client.check_out(&Selector::Address(c.address())).err();
+    let error = error.expect("it is no member");
+    assert!(
+        matches!(error, ClientError::Selection(SelectionError::NotOfThisClient { .. })),
+        "{error}"
+    );
+    // It gets a new pool.
+    join(&[&a, &b, &c]);
+    until_three(&world);
+    assert_eq!(world.count("ConnectionPoolCreated"), 4);
+    world.client.close();
+    [a, b, c].iter().for_each(|endpoint| until_open(endpoint, 0));
+}
+
+fn a_step_down_is_found_at_once(shell: Shell) {
+    let set = three();
+    let world = World::of(shell, &[&set[1]], &format!("replicaSet=rs0&{SLOW}"));
+    until_three(&world);
+    for (from, to) in [(0, 2), (2, 1), (1, 0), (0, 1)] {
+        let begin = Instant::now();
+        set[from].with(Server::step_down);
+        set[to].with(Server::step_up);
+        world.until("elected", |world| {
+            kind_of(world, &set[to]) == Some(ServerKind::RsPrimary)
+                && kind_of(world, &set[from]) == Some(ServerKind::RsSecondary)
+        });
+        world.ping();
+        assert!(begin.elapsed() < Duration::from_secs(20), "{:?}", begin.elapsed());
+    }
+    assert_eq!(world.count("ConnectionPoolCleared"), 0);
+    assert_eq!(world.count("ConnectionPoolCreated"), 3);
+    world.client.close();
+}
+
+fn the_primary_is_lost(shell: Shell) {
+    let set = three();
+    let world = World::of(shell, &[&set[0]], "replicaSet=rs0&heartbeatFrequencyMS=500");
+    until_three(&world);
+    set[0].with(Server::shut_down);
+    world.until("lost", |world| kind_of(world, &set[0]).is_none());
+    set[2].with(Server::step_up);
+    world.until("elected", |world| kind_of(world, &set[2]) == Some(ServerKind::RsPrimary));
+    world.ping();
+    // It stays a member, whose monitor finds it when it comes back.
+    change_set(&set[0], |set| ReplicaSet { role: Role::Secondary, ..set });
+    set[0].with(Server::restart);
+    world.until("back", |world| kind_of(world, &set[0]) == Some(ServerKind::RsSecondary));
+    assert_eq!(world.count("ConnectionPoolClosed"), 0);
+    world.client.close();
+}
+
+/// By its answer to an application, without a stream of checks.
+fn an_operation_finds_the_step_down(shell: Shell) {
+    let set = three();
+    let options = format!("replicaSet=rs0&serverMonitoringMode=poll&{SLOW}");
+    let world = World::of(shell, &[&set[0]], &options);
+    until_three(&world);
+    world.ping();
+    set[0].with(Server::step_down);
+    set[1].with(Server::step_up);
+    let insert = rawdoc! { "insert": "birds", "documents": [{}] };
+    let error = world.command(&insert).expect_err("no primary");
+    assert!(error.is_retryable(), "{error}");
+    world.command(&insert).expect("the new primary");
+    assert_eq!(kind_of(&world, &set[1]), Some(ServerKind::RsPrimary));
+    assert_ne!(kind_of(&world, &set[0]), Some(ServerKind::RsPrimary));
+    world.client.close();
+}
+
+/// Two members call themselves the primary; never are both believed.
+fn the_primary_that_was_elected_last_is_believed(shell: Shell) {
+    let set = three();
+    let world = World::of(shell, &[&set[0]], "replicaSet=rs0&heartbeatFrequencyMS=500");
+    until_three(&world);
+    set[1].with(Server::step_up);
+    world.until("elected", |world| kind_of(world, &set[1]) == Some(ServerKind::RsPrimary));
+    assert_eq!(kind_of(&world, &set[0]), None);
+    let servers = world.client.servers();
+    let deposed = servers.iter().find(|server| *server.address == set[0].address());
+    let shown = deposed.expect("it is a member").to_string();
+    assert!(shown.contains("primary marked stale"), "{shown}");
+    assert_eq!(world.count("ConnectionPoolCleared"), 0);
+    let chosen = world.check_out(&Selector::Primary).shown();
+    assert!(chosen.contains(&format!("{:?}", set[1].address())), "{chosen}");
+    set[0].with(Server::step_down);
+    world.until("agreed", |world| kind_of(world, &set[0]) == Some(ServerKind::RsSecondary));
+    world.client.close();
+}
+
+fn a_direct_connection_finds_no_others(shell: Shell) {
+    let set = three();
+    let world = World::of(shell, &[&set[1]], "directConnection=true");
+    world.until_all_known();
+    world.ping();
+    assert_eq!(world.kinds(), [Some(ServerKind::RsSecondary)]);
+    world.client.close();
+    [&set[0], &set[2]].iter().for_each(|other| assert_eq!(crate::world::open(other), 0));
+}
+
+/// The set knows the seed by another address, which is used instead.
+fn the_seed_has_another_name(shell: Shell) {
+    let [a, b] = [member(Role::Primary), member(Role::Secondary)];
+    let port = a.address().port().expect("a port");
+    join(&[&a, &b]);
+    let seed: ServerAddress = format!("localhost:{port}").parse().expect("an address");
+    let world = World::at(shell, std::slice::from_ref(&seed), "replicaSet=rs0");
+    world.until("found", |world| {
+        kind_of(world, &a) == Some(ServerKind::RsPrimary) && kind_of(world, &b).is_some()
+    });
+    world.ping();
+    let reason = world.exclusion(&seed).expect("it is not used");
+    assert!(reason.contains(&a.address().to_string()), "{reason}");
+    world.client.close();
+    [a, b].iter().for_each(|endpoint| until_open(endpoint, 0));
+}
+
+/// Each of them says what to do, and a caller does not wait for 30 s.
+fn several_standalone_servers(shell: Shell) {
+    let [a, b] = [standalone(), standalone()];
+    let world = World::of(shell, &[&a, &b], "");
+    let error = world.client.check_out(&Selector::Any).err().expect("neither is used");
+    assert!(matches!(error, ClientError::Selection(SelectionError::Hopeless { .. })), "{error}");
+    assert!(error.to_string().contains("name it alone, or leave it out"), "{error}");
+    world.client.close();
+    [a, b].iter().for_each(|endpoint| until_open(endpoint, 0));
+}
+
+fn a_router_among_members(shell: Shell) {
+    let [a, router] = [member(Role::Primary), start(Topology::Mongos)];
+    let world = World::of(shell, &[&a, &router], "replicaSet=rs0");
+    world.ping();
+    world.until("refused", |world| !has(world, &router));
+    world.ping();
+    assert!(world.exclusion(&router.address()).is_some());
+    until_open(&router, 0);
+    world.client.close();
+}
+
+/// A reply that names 20,000 members costs none of them a pool.
+fn members_without_end(shell: Shell) {
+    let only = member(Role::Primary);
+    let hosts: Vec<_> = (0..20_000).map(|at| format!("host-{at}.invalid:27017")).collect();
+    change_set(&only, |set| ReplicaSet { hosts, ..set });
+    let world = World::of(shell, &[&only], "replicaSet=rs0");
+    let error = world.client.check_out(&Selector::Primary).err().expect("it is not believed");
+    assert!(error.to_string().contains("more than 1000 servers"), "{error}");
+    assert_eq!(world.client.servers().len(), 1);
+    assert_eq!(world.count("ConnectionPoolCreated"), 1);
+    join(&[&only]);
+    world.until_all_known();
+    world.ping();
+    world.client.close();
+}
+
+fn a_set_that_changes_its_name(shell: Shell) {
+    let [a, b] = [member(Role::Primary), member(Role::Secondary)];
+    join(&[&a, &b]);
+    let world = World::of(shell, &[&a, &b], "heartbeatFrequencyMS=500");
+    world.ping();
+    world.until_all_known();
+    change_set(&b, |set| ReplicaSet { name: "rs1".to_owned(), ..set });
+    world.until("refused", |world| kind_of(world, &b).is_none());
+    let why = || world.exclusion(&b.address()).unwrap_or_default();
+    until_so(|| if why().contains("`rs1`, not to `rs0`") { Ok(()) } else { Err(why()) });
+    world.ping();
+    world.client.close();
+}
+
+/// Five times in a second or two; each has a pool and a monitor while it is there, and nothing is left of them.
+fn a_hundred_members_appear_and_disappear(shell: Shell) {
+    let primary = member(Role::Primary);
+    let world = World::of(shell, &[&primary], &format!("replicaSet=rs0&{SLOW}"));
+    world.ping();
+    // Nothing listens there.
+    let crowd = (1..=100).map(|port| format!("127.0.0.1:{port}").parse().expect("an address"));
+    let all: Vec<_> = [primary.address()].into_iter().chain(crowd).collect();
+    for round in 1..=5 {
+        join_at(&[&primary], &all);
+        world.until("there", |world| world.client.servers().len() == 101);
+        join_at(&[&primary], &all[..1]);
+        world.until("gone", |world| world.client.servers().len() == 1);
+        world.until_told("ConnectionPoolClosed", round * 100);
+    }
+    assert_eq!(world.count("ConnectionPoolCreated"), 501);
+    world.ping();
+    // Its monitor has two sockets, its pool the one that has pinged.
+    until_open(&primary, 3);
+    world.client.close();
+    until_open(&primary, 0);
+    assert_eq!(world.count("ConnectionPoolClosed"), 501);
+}
+
+fn a_read_preference_is_followed(shell: Shell) {
+    let set = three();
+    let world = World::of(shell, &[&set[0]], "replicaSet=rs0&localThresholdMS=10000");
+    until_three(&world);
+    let of_mode = |mode| Selector::ReadPreference(ReadPreference::of_mode(mode));
+    let on = |selector: &Selector| world.check_out(selector).shown();
+    let primary = format!("{:?}", set[0].address());
+    assert!(on(&of_mode(ReadPreferenceMode::Primary)).contains(&primary));
+    assert!(on(&of_mode(ReadPreferenceMode::PrimaryPreferred)).contains(&primary));
+    for mode in [ReadPreferenceMode::Secondary, ReadPreferenceMode::SecondaryPreferred] {
+        assert!(!on(&of_mode(mode)).contains(&primary));
+    }
+    let mut stale = ReadPreference::of_mode(ReadPreferenceMode::Secondary);
+    stale.max_staleness = Some(Duration::from_secs(5));
+    let error = world.client.check_out(&Selector::ReadPreference(stale)).err();
+    let error = error.expect("too small");
+    assert!(error.to_string().contains("maxStalenessSeconds is 5s"), "{error}");
+    world.client.close();
+}
