@@ -1,13 +1,17 @@
 //! What a client takes besides its pools, on both shells: `command` against the pool's own pair and
-//! ping, and watching servers that have nothing to say, in memory and processor time.
+//! ping, also while an inspector is connected, and watching servers that have nothing to say, in memory and
+//! processor time.
 //! `cargo bench -p cenote --bench client [-- SERVERS [SECONDS]]`.
 //!
 //! Each figure is of a process of its own, and the servers are in another one.
 
 use std::error::Error;
 use std::fs;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -19,11 +23,15 @@ use cenote_endpoint::{Endpoint, ListenOptions, Settings};
 const SERVE: &str = "serve";
 const COMPARE: &str = "compare";
 const WATCH: &str = "watch";
+const INSPECT: &str = "inspect";
 
 const SHELLS: [&str; 2] = ["tokio", "mio"];
 
 /// How often the operating system counts a second of processor time, on every Linux.
 const TICKS: f64 = 100.0;
+
+const OF_CLIENT: &str = "Client::command(ping) ÷ the pool's check-out, ping and check-in";
+const OF_INSPECTION: &str = "Client::command(ping) with an inspector ÷ without one";
 
 /// How often the two are compared.
 const ROUNDS: u64 = 40;
@@ -40,6 +48,8 @@ fn main() -> Outcome<()> {
         [SERVE, servers] => return serve(servers.parse()?),
         [COMPARE, "tokio", pings] => return block_on(on_tokio::compare(pings.parse()?)),
         [COMPARE, "mio", pings] => return on_mio::compare(pings.parse()?),
+        [INSPECT, "tokio", pings] => return block_on(on_tokio::inspect(pings.parse()?)),
+        [INSPECT, "mio", pings] => return on_mio::inspect(pings.parse()?),
         [WATCH, "tokio", servers, seconds] => {
             let time = Duration::from_secs(seconds.parse()?);
             return block_on(on_tokio::watch(servers.parse()?, time));
@@ -54,6 +64,7 @@ fn main() -> Outcome<()> {
     let seconds = words.get(1).copied().unwrap_or(if is_test { "0" } else { "60" });
     for shell in SHELLS {
         in_process(&[COMPARE, shell, pings])?;
+        in_process(&[INSPECT, shell, pings])?;
         in_process(&[WATCH, shell, servers, seconds])?;
     }
     Ok(())
@@ -112,20 +123,55 @@ fn ping() -> RawDocumentBuf {
 struct Ratios(Vec<f64>);
 
 impl Ratios {
-    fn add(&mut self, of_client: Duration, of_pool: Duration) {
-        self.0.push(of_client.as_secs_f64() / of_pool.as_secs_f64());
+    fn add(&mut self, one: Duration, other: Duration) {
+        self.0.push(one.as_secs_f64() / other.as_secs_f64());
     }
 
-    fn tell(mut self, shell: &str) {
+    fn tell(mut self, shell: &str, what: &str) {
         self.0.sort_by(f64::total_cmp);
         let at = |part: usize| self.0[self.0.len() * part / 4];
         println!(
-            "{shell}: Client::command(ping) ÷ the pool's check-out, ping and check-in: {:.3} \
+            "{shell}: {what}: {:.3} \
              (median of {ROUNDS}; half of them from {:.3} to {:.3})",
             at(2),
             at(1),
             at(3)
         );
+    }
+}
+
+/// An inspector as `cenote top` is one, which looks at the first pool every second.
+struct Inspector {
+    thread: thread::JoinHandle<()>,
+    hang_up: Sender<()>,
+}
+
+impl Inspector {
+    fn attach(socket: &Path) -> Outcome<Self> {
+        let stream = UnixStream::connect(socket)?;
+        let mut lines = BufReader::new(stream.try_clone()?).lines();
+        // The pools are watched when it has its greeting.
+        lines.next().ok_or("a greeting")??;
+        let (hang_up, end) = channel();
+        let thread = thread::spawn(move || {
+            while (&stream).write_all(b"pools\npool 1\n").is_ok() {
+                let answers = lines.by_ref().take(2).filter(Result::is_ok).count();
+                let is_over =
+                    end.recv_timeout(Duration::from_secs(1)) != Err(RecvTimeoutError::Timeout);
+                if answers < 2 || is_over {
+                    return;
+                }
+            }
+        });
+        Ok(Self { thread, hang_up })
+    }
+
+    fn detach(self) -> Outcome<()> {
+        drop(self.hang_up);
+        self.thread.join().map_err(|_| "the inspector panicked")?;
+        // The process notices a moment later.
+        thread::sleep(Duration::from_millis(20));
+        Ok(())
     }
 }
 
@@ -182,7 +228,33 @@ mod on_tokio {
             }
             ratios.add(of_client, began.elapsed());
         }
-        ratios.tell("tokio");
+        ratios.tell("tokio", OF_CLIENT);
+        client.close().await;
+        servers.stop()
+    }
+
+    pub(super) async fn inspect(pings: u64) -> Outcome<()> {
+        let servers = Servers::start(1)?;
+        let folder = tempfile::tempdir()?;
+        let socket = folder.path().join("pool.sock");
+        let client = Client::builder(&servers.uri)?.inspect(&socket).build()?;
+        client.command("admin", &ping()).await?;
+        let mut ratios = Ratios::default();
+        for _ in 0..ROUNDS {
+            let inspector = Inspector::attach(&socket)?;
+            let began = Instant::now();
+            for _ in 0..pings / ROUNDS {
+                client.command("admin", &ping()).await?;
+            }
+            let attached = began.elapsed();
+            inspector.detach()?;
+            let began = Instant::now();
+            for _ in 0..pings / ROUNDS {
+                client.command("admin", &ping()).await?;
+            }
+            ratios.add(attached, began.elapsed());
+        }
+        ratios.tell("tokio", OF_INSPECTION);
         client.close().await;
         servers.stop()
     }
@@ -230,7 +302,33 @@ mod on_mio {
             }
             ratios.add(of_client, began.elapsed());
         }
-        ratios.tell("mio");
+        ratios.tell("mio", OF_CLIENT);
+        client.close();
+        servers.stop()
+    }
+
+    pub(super) fn inspect(pings: u64) -> Outcome<()> {
+        let servers = Servers::start(1)?;
+        let folder = tempfile::tempdir()?;
+        let socket = folder.path().join("pool.sock");
+        let client = Client::builder(&servers.uri)?.inspect(&socket).build()?;
+        client.command("admin", &ping())?;
+        let mut ratios = Ratios::default();
+        for _ in 0..ROUNDS {
+            let inspector = Inspector::attach(&socket)?;
+            let began = Instant::now();
+            for _ in 0..pings / ROUNDS {
+                client.command("admin", &ping())?;
+            }
+            let attached = began.elapsed();
+            inspector.detach()?;
+            let began = Instant::now();
+            for _ in 0..pings / ROUNDS {
+                client.command("admin", &ping())?;
+            }
+            ratios.add(attached, began.elapsed());
+        }
+        ratios.tell("mio", OF_INSPECTION);
         client.close();
         servers.stop()
     }

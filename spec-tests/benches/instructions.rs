@@ -64,7 +64,10 @@ const SCENES: &[Scene] = &[
     ("pair through cenote-tokio, timed, recorded", 10_000, Some(1_030), |n| {
         WarmOnTokio::with_flight_recorder(timed(), FLIGHT_RECORDER).pairs(n);
     }),
-    ("pair through cenote-tokio, watched", 10_000, None, |n| {
+    ("pair through cenote-tokio, not watched", 10_000, Some(480), |n| {
+        WarmOnTokio::inspectable(untimed()).0.pairs(n);
+    }),
+    ("pair through cenote-tokio, watched", 10_000, Some(800), |n| {
         let (warm, _inspector) = WarmOnTokio::watched(untimed());
         warm.pairs(n);
     }),

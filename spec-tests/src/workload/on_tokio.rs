@@ -10,8 +10,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use cenote_core::error::ConnectionError;
 use cenote_core::pool::PoolOptions;
 use cenote_tokio::{Builder, Connector, HandshakeReporter, Pool, Target, Tokio};
+#[cfg(unix)]
+use tempfile::TempDir;
 use tokio::runtime::{self, Runtime};
 use tokio::task::{JoinSet, yield_now};
+
+#[cfg(unix)]
+const SOCKET: &str = "pool.sock";
 
 /// Connections are numbers.
 #[derive(Debug)]
@@ -63,6 +68,19 @@ impl WarmOnTokio {
         Self::built(|builder| builder.replace_options(options).flight_recorder(bytes))
     }
 
+    /// Makes it, with a socket for inspectors in this folder.
+    ///
+    /// # Panics
+    ///
+    /// With options that contradict each other, or when no socket can be made.
+    #[cfg(unix)]
+    #[must_use]
+    pub fn inspectable(options: PoolOptions) -> (Self, TempDir) {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join(SOCKET);
+        (Self::built(|builder| builder.replace_options(options).inspect(&path)), folder)
+    }
+
     /// Makes it, with an inspector that is connected as long as the second value lives.
     ///
     /// # Panics
@@ -71,10 +89,8 @@ impl WarmOnTokio {
     #[cfg(unix)]
     #[must_use]
     pub fn watched(options: PoolOptions) -> (Self, UnixStream) {
-        let folder = tempfile::tempdir().expect("a folder");
-        let path = folder.path().join("pool.sock");
-        let warm = Self::built(|builder| builder.replace_options(options).inspect(&path));
-        let mut inspector = UnixStream::connect(&path).expect("a socket");
+        let (warm, folder) = Self::inspectable(options);
+        let mut inspector = UnixStream::connect(folder.path().join(SOCKET)).expect("a socket");
         // It is watched when it says something.
         inspector.read_exact(&mut [0]).expect("a greeting");
         (warm, inspector)
