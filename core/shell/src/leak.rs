@@ -50,7 +50,14 @@ pub struct LeakDetector {
 struct State {
     is_detecting: bool,
     is_watched: bool,
-    holders: BTreeMap<ConnId, Holder>,
+    /// By the slot of the connection, which costs no allocation for a check-out.
+    holders: Vec<Option<(ConnId, Holder)>>,
+}
+
+impl State {
+    fn slot(&mut self, id: ConnId) -> Option<&mut Option<(ConnId, Holder)>> {
+        self.holders.get_mut(id.slot() as usize)
+    }
 }
 
 /// The caller that has checked a connection out.
@@ -90,7 +97,7 @@ impl LeakDetector {
 
     /// The callers that are known.
     pub fn holders(&self) -> BTreeMap<ConnId, Holder> {
-        self.state().holders.clone()
+        self.state().holders.iter().flatten().copied().collect()
     }
 
     /// Sets the [default](DEFAULT_LEAK_DETECTION_THRESHOLD) threshold if there is a callback, and none is set.
@@ -118,18 +125,29 @@ impl LeakDetector {
 
     #[inline(never)]
     fn insert(&self, id: ConnId, holder: Holder) {
-        self.state().holders.insert(id, holder);
+        let mut state = self.state();
+        let slots = id.slot() as usize + 1;
+        if state.holders.len() < slots {
+            state.holders.resize(slots, None);
+        }
+        if let Some(slot) = state.slot(id) {
+            *slot = Some((id, holder));
+        }
     }
 
     /// The connection was checked in.
     pub fn forget(&self, id: ConnId) {
-        self.state().holders.remove(&id);
+        if let Some(slot) = self.state().slot(id) {
+            // A later connection may have the slot already.
+            slot.take_if(|(holding, _)| *holding == id);
+        }
     }
 
     /// Logs a warning and calls the callback: what to do with
     /// [`Action::ReportLeak`](cenote_core::pool::Action::ReportLeak), without a lock.
     pub fn report(&self, address: &Arc<ServerAddress>, id: ConnId, held: Duration) {
-        let place = self.state().holders.get(&id).map(|holder| holder.place);
+        let holder = self.state().slot(id).copied().flatten().filter(|(holding, _)| *holding == id);
+        let place = holder.map(|(_, holder)| holder.place);
         let (address, connection_id) = (Arc::clone(address), id.number());
         let report = LeakReport { address, connection_id, held, place };
         log::leak(&report);

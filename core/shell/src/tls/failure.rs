@@ -105,7 +105,10 @@ fn explain(error: &CertificateError, f: &mut fmt::Formatter<'_>) -> fmt::Result 
             write!(f, "is not valid for name `{}`, ", expected.to_str())?;
             match presented.as_slice() {
                 [] => f.write_str("and names no host (subjectAltName)"),
-                names => write!(f, "only for {}", names.join(", ")),
+                names => {
+                    let names: Vec<_> = names.iter().map(|name| plain_name(name)).collect();
+                    write!(f, "only for {}", names.join(", "))
+                }
             }
         }
         CertificateError::UnknownIssuer => f.write_str("is not of an authority that is trusted"),
@@ -149,6 +152,13 @@ impl fmt::Display for Days {
             days => write!(f, "{days} days"),
         }
     }
+}
+
+/// A name of a certificate, without how Rust shows its kind: `DnsName("a")`, `IpAddress(10.0.0.1)`.
+fn plain_name(shown: &str) -> &str {
+    let quoted = shown.strip_prefix("DnsName(\"").and_then(|rest| rest.strip_suffix("\")"));
+    let address = || shown.strip_prefix("IpAddress(").and_then(|rest| rest.strip_suffix(')'));
+    quoted.or_else(address).unwrap_or(shown)
 }
 
 #[cfg(test)]
@@ -218,9 +228,9 @@ mod tests {
             (
                 CertificateError::NotValidForNameContext {
                     expected: ServerName::try_from("db").unwrap(),
-                    presented: vec!["a".into(), "b".into()],
+                    presented: vec!["DnsName(\"a\")".into(), "IpAddress(10.0.0.1)".into()],
                 },
-                "is not valid for name `db`, only for a, b",
+                "is not valid for name `db`, only for a, 10.0.0.1",
             ),
             (
                 CertificateError::Other(OtherError(Arc::new(io::Error::other(
