@@ -55,7 +55,7 @@ fn the_first_lines_say_what_happened_and_why() {
         (
             "leak",
             &[
-                " of 10 connections were checked out and not checked in; --leaks lists them",
+                " of 10 connections were checked out since 03:07:0",
                 "-> a leak: ",
                 " connections not checked in, held for longer than any use that ended: ",
                 "; checked out at src/report.rs:88:27 (",

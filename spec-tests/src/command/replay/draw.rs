@@ -13,6 +13,10 @@ use cenote_simulation::replay::clock::{Clock, UtcOffset};
 use cenote_simulation::replay::picture::{self, Collector, Fault, Picture};
 use cenote_simulation::replay::step_reader::StepReader;
 
+/// What one can do with a picture.
+const KEYS: &str =
+    "open it in a browser: `n` goes to the next failure, `e` explains, `?` lists the keys";
+
 /// Draws the trace, and prints the path of the result.
 pub(super) fn draw(arguments: &Arguments, out: &mut impl Write) -> Result<bool, Unplayable> {
     let (drawn, mut good) = read(arguments, &arguments.trace)?;
@@ -31,10 +35,12 @@ pub(super) fn draw(arguments: &Arguments, out: &mut impl Write) -> Result<bool, 
                 create(path, |file| picture::beside([drawn.named(), other.named()], file))?;
                 let beside = other.picture.steps;
                 writeln!(out, "{steps} steps beside {beside} drawn in {}", shown(path))?;
+                writeln!(out, "{KEYS}")?;
             }
             None => {
                 create(path, |file| picture::html(&drawn.picture, &drawn.header, file))?;
                 writeln!(out, "{steps} steps drawn in {}", shown(path))?;
+                writeln!(out, "{KEYS}")?;
             }
         }
     }

@@ -149,7 +149,7 @@ impl Findings {
         let mut text = String::new();
         let _ = writeln!(
             text,
-            "{:<11}{:<9} {:<13} {:<13} what stood in the way in the end",
+            "{:<11}{:<9} {:<13} {:<13} in the way in the end; requests ahead at first",
             "longest", "waited", "from", "outcome"
         );
         for wait in self.slowest.iter().take(at_most) {
@@ -308,9 +308,12 @@ impl Findings {
         let leaked = self.leaks.leaked_at(members.last);
         if leaked > 0 {
             let of = self.max_pool_size.map(|max| format!(" of {max}")).unwrap_or_default();
+            let first = self.leaks.leaked().map(|open| open.since).min();
+            let since =
+                first.map_or(String::new(), |at| format!(" since {}", self.clock.short(at)));
             return format!(
-                "a leak: {leaked}{of} connections were checked out and not checked in; --leaks lists \
-                 them"
+                "a leak: {leaked}{of} connections were checked out{since} and not checked in; --leaks \
+                 lists them"
             );
         }
         let uses = Compared::of(&self.samples.uses, during);
