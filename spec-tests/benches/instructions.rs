@@ -67,7 +67,7 @@ const SCENES: &[Scene] = &[
     ("pair through cenote-tokio, not watched", 10_000, Some(480), |n| {
         WarmOnTokio::inspectable(untimed()).0.pairs(n);
     }),
-    ("pair through cenote-tokio, watched", 10_000, Some(800), |n| {
+    ("pair through cenote-tokio, watched", 10_000, Some(610), |n| {
         let (warm, _inspector) = WarmOnTokio::watched(untimed());
         warm.pairs(n);
     }),
@@ -84,7 +84,7 @@ const SCENES: &[Scene] = &[
     ("the same, not looked at: pair, cenote-tokio", 10_000, None, |n| on_tokio::<false>(n)),
     ("pair with a socket through cenote-mio", 10_000, Some(655), |n| on_mio::<true>(n)),
     ("the same, not looked at: pair, cenote-mio", 10_000, None, |n| on_mio::<false>(n)),
-    ("pair of 64 tasks over 8 connections", 12_800, Some(1_740), |n| {
+    ("pair of 64 tasks over 8 connections", 12_800, Some(1_760), |n| {
         workload::share_on_tokio(untimed().with_max_pool_size(8), 64, n);
     }),
     ("pair of 64 tasks over 8 connections, timed", 12_800, Some(2_180), |n| {

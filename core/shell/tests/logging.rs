@@ -190,7 +190,7 @@ fn messages_have_the_words_and_keys_of_the_specification() {
 
 /// Which is logged once, without a callback.
 fn with_a_possible_leak(lines: &Lines) {
-    let threshold = Duration::from_millis(1);
+    let threshold = Duration::from_millis(200);
     let address = "db.example.com".parse().expect("an address");
     let pool = cenote_mio::Builder::new(address, Once)
         .replace_options(PoolOptions::default().with_leak_detection_threshold(threshold))
@@ -209,7 +209,7 @@ fn with_a_possible_leak(lines: &Lines) {
 
 /// Whose connection is logged once.
 fn with_a_connector_that_does_not_return(lines: &Lines) {
-    let threshold = Duration::from_millis(1);
+    let threshold = Duration::from_millis(200);
     let options = PoolOptions::default().with_min_pool_size(1).with_unanswered_threshold(threshold);
     let address = "db.example.com".parse().expect("an address");
     let builder = cenote_mio::Builder::new(address, Endless).replace_options(options);

@@ -19,7 +19,7 @@ on_all_runtimes!(
 fn a_connection_that_is_out_for_long_is_reported<R: TestRuntime>() {
     let gate = Gate::open();
     let (sender, reports) = channel();
-    let options = at_most(1).with_leak_detection_threshold(Duration::from_millis(10));
+    let options = at_most(1).with_leak_detection_threshold(Duration::from_millis(200));
     let pool = builder::<R>(&gate, options)
         .on_leak(move |report| sender.send(report.clone()).expect("the test listens"))
         .build()
@@ -30,7 +30,7 @@ fn a_connection_that_is_out_for_long_is_reported<R: TestRuntime>() {
     let report = reports.recv().expect("a message");
     let place = report.place.expect("it works");
     assert_eq!((report.connection_id, place.line()), (1, line));
-    assert!(place.file().ends_with("leaks.rs") && report.held >= Duration::from_millis(10));
+    assert!(place.file().ends_with("leaks.rs") && report.held >= Duration::from_millis(200));
 }
 
 fn every_way_to_check_out_knows_its_caller<R: TestRuntime>() {
