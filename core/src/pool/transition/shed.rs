@@ -1,5 +1,5 @@
-//! Shedding on standing delay: requests in a queue that does not drain wait until nobody needs their
-//! answers. After CoDel (Nichols and Jacobson, 2012), with the clock of a request queue: the delay stands
+//! Shedding on standing delay: requests in a queue that does not drain are served when their callers
+//! have given up. After CoDel (Nichols and Jacobson, 2012), with the clock of a request queue: the delay stands
 //! while the oldest request has waited for the target or longer, whatever is served meanwhile.
 
 use core::time::Duration;

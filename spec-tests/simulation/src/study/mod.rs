@@ -7,6 +7,7 @@
 
 mod chained;
 mod cold_start;
+mod comparison;
 mod findings;
 mod fleet;
 mod lifetime;

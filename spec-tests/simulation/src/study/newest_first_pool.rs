@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use cenote_core::pool::{Action, CheckOutError, ConnId, Input, Instant, PoolOptions};
 
+use super::comparison::{Supported, start_establish};
 use super::fleet::{Ask, Modelled, Opened};
 
 pub(super) struct NewestFirstPool {
@@ -39,30 +40,14 @@ impl NewestFirstPool {
         actions: &mut Vec<Action<Modelled>>,
     ) {
         self.shed(now, actions);
-        match *input {
-            Input::Ready => {}
-            Input::CheckOutRequested { waiter, .. } => {
+        match Supported::of(input) {
+            Supported::Ready => {}
+            Supported::Request(waiter) => {
                 self.waiting.push_back((now, waiter));
                 self.open(actions);
             }
-            Input::CheckedIn { id, conn, .. } | Input::EstablishSucceeded { id, conn } => {
+            Supported::Established(id, conn) | Supported::CheckedIn(id, conn) => {
                 self.idle.push((id, conn));
-            }
-            Input::CheckOutCancelled { .. }
-            | Input::Repurposed { .. }
-            | Input::Handshaken { .. }
-            | Input::EstablishFailed { .. }
-            | Input::IdleClosedByPeer { .. }
-            | Input::DrainSucceeded { .. }
-            | Input::DrainFailed { .. }
-            | Input::DrainProgress { .. }
-            | Input::RetireConnections
-            | Input::Close
-            | Input::Timer
-            | Input::ResetAfterFork
-            | Input::Clear { .. }
-            | Input::SetOptions { .. } => {
-                panic!("not supported by this pool: {}", input.name())
             }
         }
         self.serve(now, actions);
@@ -72,9 +57,7 @@ impl NewestFirstPool {
     fn open(&mut self, actions: &mut Vec<Action<Modelled>>) {
         if self.made < self.most {
             self.made += 1;
-            let id = ConnId::from_parts(self.made, 0);
-            let (owner, deadline, generation) = (None, None, 0);
-            actions.push(Action::StartEstablish { id, owner, deadline, generation });
+            actions.push(start_establish(self.made));
         }
     }
 

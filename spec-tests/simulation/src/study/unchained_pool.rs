@@ -6,6 +6,7 @@ use std::collections::VecDeque;
 
 use cenote_core::pool::{Action, ConnId, Input, PoolOptions};
 
+use super::comparison::{Supported, start_establish};
 use super::fleet::{Ask, Modelled, Opened};
 
 pub(super) struct UnchainedPool {
@@ -41,29 +42,13 @@ impl UnchainedPool {
     ///
     /// If an input is not supported by this pool.
     pub(super) fn handle(&mut self, input: &Input<Modelled>, actions: &mut Vec<Action<Modelled>>) {
-        match input {
-            Input::Ready => {}
-            &Input::CheckOutRequested { waiter, .. } => self.waiting.push_back(waiter),
-            &Input::CheckedIn { id, conn, .. } => self.idle.push((id, conn)),
-            &Input::EstablishSucceeded { id, conn } => {
+        match Supported::of(input) {
+            Supported::Ready => {}
+            Supported::Request(waiter) => self.waiting.push_back(waiter),
+            Supported::CheckedIn(id, conn) => self.idle.push((id, conn)),
+            Supported::Established(id, conn) => {
                 self.starting -= 1;
                 self.idle.push((id, conn));
-            }
-            Input::CheckOutCancelled { .. }
-            | Input::Repurposed { .. }
-            | Input::Handshaken { .. }
-            | Input::EstablishFailed { .. }
-            | Input::IdleClosedByPeer { .. }
-            | Input::DrainSucceeded { .. }
-            | Input::DrainFailed { .. }
-            | Input::DrainProgress { .. }
-            | Input::RetireConnections
-            | Input::Close
-            | Input::Timer
-            | Input::ResetAfterFork
-            | Input::Clear { .. }
-            | Input::SetOptions { .. } => {
-                panic!("not supported by this pool: {}", input.name())
             }
         }
         self.serve(actions);
@@ -82,9 +67,7 @@ impl UnchainedPool {
             self.starting += 1;
             self.total += 1;
             self.made += 1;
-            let id = ConnId::from_parts(self.made, 0);
-            let (owner, deadline, generation) = (None, None, 0);
-            actions.push(Action::StartEstablish { id, owner, deadline, generation });
+            actions.push(start_establish(self.made));
         }
     }
 }
