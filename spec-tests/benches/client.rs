@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use bson::{RawDocumentBuf, rawdoc};
 use cenote_core::client::Selector;
-use cenote_endpoint::{Endpoint, ListenOptions, Settings};
+use cenote_endpoint::{Endpoint, ListenOptions, Settings, Topology};
 
 /// What another process of this binary is told to do.
 const SERVE: &str = "serve";
@@ -81,7 +81,8 @@ fn in_process(words: &[&str]) -> Outcome<()> {
 
 /// Until standard input ends, which is when the other process does.
 fn serve(servers: u64) -> Outcome<()> {
-    let start = |_| Endpoint::start(Settings::default(), ListenOptions::default());
+    let settings = || Settings { topology: Topology::Mongos, ..Settings::default() };
+    let start = |_| Endpoint::start(settings(), ListenOptions::default());
     let endpoints = (0..servers).map(start).collect::<Result<Vec<_>, _>>()?;
     let hosts: Vec<_> = endpoints.iter().map(|it| it.address().to_string()).collect();
     println!("mongodb://{}/", hosts.join(","));
