@@ -7,7 +7,7 @@
 //!
 //! * [`Pool`] hands out [`PooledConnection`]s, which are checked in when they are dropped. Callers block; a
 //!   thread of the pool turns the event loop that opens connections.
-//! * [`Client`] has a pool for each host of a connection string, and monitors the servers: pools become
+//! * [`Client`] discovers the servers of a deployment, monitors them, and has a pool for each: pools become
 //!   ready and are cleared automatically. One thread does that for all of them.
 //! * [`PoolSource`] is the pool in an application's own [`mio::Poll`]: nothing blocks, and there is no
 //!   thread.

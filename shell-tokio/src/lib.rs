@@ -6,7 +6,7 @@
 //! and their cancellation, sockets, monitors. This crate is tokio as a runtime of that shell, and names its
 //! types for tokio.
 //!
-//! * [`Client`] has a pool for each host of a connection string, and monitors the servers.
+//! * [`Client`] discovers the servers of a deployment, monitors them, and has a pool for each.
 //! * [`Pool`] hands out [`PooledConnection`]s, which are checked in when they are dropped.
 //! * [`Connector`] makes connections. [`MongoConnector`] speaks MongoDB's protocol: TCP, SOCKS5, Unix domain
 //!   sockets, TLS, hello, compression and authentication, as a connection string says. A driver with sockets
@@ -240,7 +240,7 @@ pub type Connection = cenote_shell::connection::Connection<Tokio>;
 /// ```
 pub type RawStream<'c> = cenote_shell::connection::RawStream<'c, Tokio>;
 
-/// Pools for all hosts of a connection string, with monitors: [`cenote_shell::client::Client`].
+/// Pools for all servers of a deployment, with monitors: [`cenote_shell::client::Client`].
 ///
 /// ```no_run
 /// use bson::rawdoc;

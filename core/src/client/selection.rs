@@ -41,13 +41,13 @@ pub fn fitting<'a>(
 /// none of the hosts of the connection string can be used.
 #[must_use]
 pub fn is_hopeless(selector: &Selector, topology: &TopologyDescription) -> bool {
-    let mut meant = topology.servers().filter(|(address, _)| match selector {
-        Selector::Address(wanted) => ***address == *wanted,
-        Selector::Any | Selector::Primary | Selector::Secondary | Selector::ReadPreference(_) => {
-            true
+    if let Selector::Address(address) = selector {
+        if let Some(server) = topology.server(address) {
+            return is_refused(server);
         }
-    });
-    meant.all(|(_, server)| is_refused(server))
+    }
+    // One that is not known yet may be named by any of the others.
+    topology.servers().all(|(_, server)| is_refused(server))
 }
 
 /// Whether a server is not among those that are known, and will not be: all members of the topology are known already.

@@ -32,7 +32,7 @@ pub use self::pinned::Pinned;
 /// Makes a [`Client`], and the thread of the event loop that all of its pools share.
 pub type ClientBuilder = client::ClientBuilder<Client>;
 
-/// Pools for all hosts of a connection string, each ready while its server is available. A clone is the same
+/// Pools for all servers of a deployment, each ready while its server is available. A clone is the same
 /// client; dropping the last one closes it.
 ///
 /// A monitor checks each server on two sockets at most, which are not the pool's. What it learns marks the

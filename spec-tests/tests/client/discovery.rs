@@ -16,6 +16,7 @@ use crate::world::{
 
 on_all_runtimes!(
     one_seed_finds_the_others,
+    a_member_that_is_not_known_yet_is_waited_for,
     members_come_and_go,
     a_step_down_is_found_at_once,
     the_primary_is_lost,
@@ -69,6 +70,15 @@ fn one_seed_finds_the_others(shell: Shell) {
             set.iter().for_each(|endpoint| until_open(endpoint, 0));
         }
     }
+}
+
+/// By the caller of a client that has not checked its seed.
+fn a_member_that_is_not_known_yet_is_waited_for(shell: Shell) {
+    let set = three();
+    let world = World::of(shell, &[&set[1]], "replicaSet=rs0");
+    let chosen = world.check_out(&Selector::Address(set[2].address())).shown();
+    assert!(chosen.contains(&format!("{:?}", set[2].address())), "{chosen}");
+    world.client.close();
 }
 
 fn members_come_and_go(shell: Shell) {

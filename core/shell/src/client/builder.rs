@@ -210,7 +210,7 @@ impl<C: BuiltClient> ClientBuilder<C> {
         self
     }
 
-    /// Builds the client: a pool for each host, and the monitors, which begin to check the servers.
+    /// Builds the client: a pool for each host of the connection string, and the monitors, which begin to check the servers.
     ///
     /// # Errors
     ///

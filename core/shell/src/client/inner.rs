@@ -45,7 +45,7 @@ pub struct ClientInner<R: Network> {
 }
 
 impl<R: Network> ClientInner<R> {
-    /// Builds a pool for each host, and starts the monitors.
+    /// Builds a pool for each host of the connection string, and starts the monitors.
     ///
     /// # Errors
     ///

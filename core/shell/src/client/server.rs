@@ -108,6 +108,11 @@ impl<R: Network> Server<R> {
         self.pool.driver().close();
     }
 
+    /// Whether no socket is left of one that was closed.
+    pub(super) fn has_ended(&self) -> bool {
+        self.snapshot().total == 0 && self.monitor().is_none_or(|monitor| monitor.has_ended())
+    }
+
     pub(super) fn request_check(&self) {
         self.monitor().into_iter().for_each(MonitorDriver::request_check);
     }

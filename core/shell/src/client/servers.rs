@@ -13,7 +13,7 @@ use crate::runtime::{Lock, Network};
 pub(super) struct Servers<R: Network> {
     /// Locked for as long as it takes to copy or to replace it. A child process only reads.
     list: RwLock<Arc<ServerList<R>>>,
-    /// Those that were removed and whose connections are not all closed.
+    /// Those that were removed and that have sockets still.
     removed: Mutex<Vec<Arc<Server<R>>>>,
     is_closed: AtomicBool,
     #[cfg(unix)]
@@ -95,7 +95,7 @@ impl<R: Network> Servers<R> {
         let servers = current.servers.iter().filter(|server| !Arc::ptr_eq(server, &removed));
         *current = Arc::new(ServerList::new(servers.cloned().collect()));
         let mut leaving = Lock::lock(&self.removed);
-        leaving.retain(|server| server.snapshot().total > 0);
+        leaving.retain(|server| !server.has_ended());
         leaving.push(Arc::clone(&removed));
         Some(removed)
     }

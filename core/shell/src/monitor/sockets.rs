@@ -73,12 +73,17 @@ impl<R: Network> MonitorSockets<R> {
         task.into_iter().for_each(R::abort);
     }
 
+    /// Whether no task is left.
+    pub(super) fn have_ended(&self) -> bool {
+        self.table().tasks == 0
+    }
+
     /// Waits until no task is left.
     pub(super) async fn ended(&self) {
         loop {
             // Before the count is looked at, so that the end of the last task is not missed.
             let ended = self.ended.listen();
-            if self.table().tasks == 0 {
+            if self.have_ended() {
                 return;
             }
             ended.await;
