@@ -18,6 +18,7 @@ on_all_runtimes!(
     a_network_error,
     an_error_that_the_monitor_knows_of,
     description_and_pool_change_together,
+    a_server_that_is_selected_has_a_ready_pool,
     errors_while_establishing,
     six_operations_clear_once,
     what_does_not_clear,
@@ -69,6 +70,23 @@ fn description_and_pool_change_together(shell: Shell) {
         world.until_told("ConnectionPoolReady", round + 1);
     }
     world.client.close();
+}
+
+// SD-04: as soon as a server can be selected, its pool is ready. Looked at without a pause while the first check
+// ends.
+fn a_server_that_is_selected_has_a_ready_pool(shell: Shell) {
+    let only = member(Role::Primary);
+    for _ in 0..300 {
+        let world = World::of(shell, &[&only], "");
+        loop {
+            let server = &world.client.servers()[0];
+            if server.kind.is_some() {
+                assert_eq!(server.pool.status, Status::Ready);
+                break;
+            }
+        }
+        world.client.close();
+    }
 }
 
 // SD-22, SD-23, SD-24, AU-03: an error before the end of hello that may be overload changes nothing.

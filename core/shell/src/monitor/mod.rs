@@ -59,7 +59,7 @@ pub struct MonitorDriver<R: Network> {
     process: u32,
     /// Runs from [`start`](Self::start) to [`close`](Self::close).
     timer: Mutex<Option<R::Task>>,
-    /// Locked before the pool, never after it.
+    /// Locked before the topology and the pool, never after them.
     inner: Mutex<MonitorInner>,
 }
 
@@ -156,8 +156,7 @@ impl<R: Network> MonitorDriver<R> {
             return;
         }
         let input = Input::ApplicationFailed { error: failure.error().clone(), verdict };
-        self.handle(&mut inner, input, &mut effects);
-        effects.pool.extend(failure.clear_within(verdict.pool));
+        self.handle_with(&mut inner, input, &mut effects, || failure.clear_within(verdict.pool));
         self.release_and_run(inner, effects);
     }
 
@@ -195,18 +194,30 @@ impl<R: Network> MonitorDriver<R> {
 
     /// The topology and the pool are fed under this lock, too, so that the descriptions and the pool change at once.
     fn handle(&self, inner: &mut MonitorInner, input: Input, effects: &mut Effects) {
+        self.handle_with(inner, input, effects, || None);
+    }
+
+    /// The same, after which the pool is cleared.
+    fn handle_with(
+        &self,
+        inner: &mut MonitorInner,
+        input: Input,
+        effects: &mut Effects,
+        clear: impl FnOnce() -> Option<DeferredEffects>,
+    ) {
         let previous = Arc::clone(inner.description());
         let mut inputs = Vec::new();
         effects.outcome = inner.handle(self.shared.now(), input, |input| inputs.push(input));
-        if !Arc::ptr_eq(&previous, inner.description()) {
-            let (address, description) = (self.address(), inner.description());
-            self.shared.topology.feed(TopologyInput::Described {
-                address: Arc::clone(address),
-                description: Arc::clone(description),
-            });
-        }
+        let is_changed = !Arc::ptr_eq(&previous, inner.description());
+        let described = is_changed.then(|| TopologyInput::Described {
+            address: Arc::clone(self.address()),
+            description: Arc::clone(inner.description()),
+        });
         // SD-04, SD-05.
-        effects.pool.extend(inputs.into_iter().map(|input| self.pool.feed_within(input)));
+        self.shared.topology.feed_with(described, || {
+            effects.pool.extend(inputs.into_iter().map(|input| self.pool.feed_within(input)));
+            effects.pool.extend(clear());
+        });
         // A server that becomes Unknown keeps its time: an operation may have been sent its way.
         if let Some(time) = inner.min_round_trip() {
             self.pool.set_min_round_trip(time);

@@ -18,7 +18,7 @@ pub(crate) struct TopologyDriver {
     id: String,
     settings: LogSettings,
     members: OnceLock<Box<dyn Members>>,
-    /// Locked after a monitor, never before it.
+    /// Locked after a monitor and before a pool.
     inner: Mutex<TopologyInner>,
 }
 
@@ -57,9 +57,18 @@ impl TopologyDriver {
 
     /// Feeds one input. What follows from it waits for [`perform_actions`](Self::perform_actions).
     pub(crate) fn feed(&self, input: Input) {
+        self.feed_with(Some(input), || {});
+    }
+
+    /// As [`feed`](Self::feed), and changes a pool under the same lock, so that no other thread selects a server whose
+    /// pool does not match its description. `None` leaves the description as it is.
+    pub(super) fn feed_with<T>(&self, input: Option<Input>, change_pool: impl FnOnce() -> T) -> T {
         let mut inner = self.lock();
         let TopologyInner { topology, outbox } = &mut *inner;
-        topology.handle(input, &mut |action| outbox.push(action));
+        if let Some(input) = input {
+            topology.handle(input, &mut |action| outbox.push(action));
+        }
+        change_pool()
     }
 
     /// Does what follows from the inputs so far, unless another thread does so already. To be called without a lock.
