@@ -7,7 +7,7 @@ use std::thread;
 
 use cenote::command::signals::ignores_hang_up;
 use cenote_core::uri::srv::{SrvRecord, TxtRecord};
-use cenote_endpoint::{Endpoint, ListenOptions, NameServer, Settings, User};
+use cenote_endpoint::{Endpoint, ListenOptions, NameServer, ReplicaSet, Settings, Topology, User};
 use serde_json::Value;
 
 /// What a run writes.
@@ -389,6 +389,23 @@ fn a_server_elsewhere_is_a_connection_string() {
     assert_eq!((&summary["embedded"], &summary["maxPoolSize"]), (&false.into(), &2.into()));
     assert_eq!(summary["operations"]["good"], 100);
     endpoint.with(|server, _| assert!(server.statistics().commands["ping"] > 100));
+}
+
+/// As with a replica set in a container, whose port is known outside by another name.
+#[test]
+fn a_member_that_has_another_name_in_its_replica_set_is_loaded() {
+    let name = "db.internal:27017".to_owned();
+    let set =
+        ReplicaSet { hosts: vec![name.clone()], me: Some(name), ..ReplicaSet::primary("rs0") };
+    let settings = Settings { topology: Topology::ReplicaSet(set), ..Settings::default() };
+    let endpoint = Endpoint::start(settings, ListenOptions::default()).unwrap();
+    for shell in ["tokio", "mio"] {
+        for options in ["", "?replicaSet=rs0"] {
+            let uri = format!("mongodb://{}/{options}", endpoint.address());
+            let summary = json(&run(&[&uri, "--shell", shell, "--json", "--ops", "100"]));
+            assert_eq!(summary["operations"]["good"], 100, "{summary}");
+        }
+    }
 }
 
 /// Other users see the arguments of a process.

@@ -202,24 +202,18 @@ fn client<C: Client>(
     pause: &Arc<Pause>,
     record: Option<&Record>,
 ) -> Result<C, Trouble> {
-    let (seen, address) = (Arc::clone(seen), server.address.clone());
-    let stopped = Arc::clone(pause);
+    let (seen, stopped) = (Arc::clone(seen), Arc::clone(pause));
     let mut builder =
         ClientBuilder::from_connection_string(server.uri.clone())?.on_event(move |event| {
-            // Other hosts have pools, too, which have nothing to do.
-            if *event.address == address {
-                seen.hear(&event.event);
-                ear.hear(event);
-            }
+            seen.hear(&event.event);
+            ear.hear(event);
             stopped.wait_for_end();
         });
     let stopped = Arc::clone(pause);
     builder = builder.on_server_event(move |_| stopped.wait_for_end());
     if let Some(record) = record {
-        let (trace, address) = (record.trace().to_owned(), server.address.clone());
-        builder = builder.prepare_pools(move |pool| {
-            if *pool.address() == address { pool.record(trace.as_path()) } else { pool }
-        });
+        let trace = record.trace().to_owned();
+        builder = builder.prepare_pools(move |pool| pool.record(trace.as_path()));
     }
     #[cfg(unix)]
     if let Some(path) = &plan.inspect {

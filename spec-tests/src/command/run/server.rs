@@ -23,7 +23,7 @@ use crate::soak::monitor::run_alone;
 
 /// The server of a run.
 pub(super) struct Server {
-    /// With its hosts, also if they had to be looked up.
+    /// Of one host, which is known also if it had to be looked up.
     pub(super) uri: ConnectionString,
     /// The first host of the connection string.
     pub(super) address: ServerAddress,
@@ -62,6 +62,7 @@ impl Server {
         };
         let is_load_balanced = uri.topology.load_balanced == Some(true);
         let address = uri.hosts.first().cloned().ok_or(UriError::Srv)?;
+        let uri = if is_load_balanced { uri } else { to_host(uri, &address) };
         Ok(Self { uri, address, endpoint, proxy, is_load_balanced })
     }
 
@@ -96,6 +97,14 @@ impl Server {
         pool.close().await;
         Ok(())
     }
+}
+
+/// Connects directly to this host. Otherwise a client would leave a host that the members of its replica set know by
+/// another name, and a run has one pool.
+fn to_host(mut uri: ConnectionString, address: &ServerAddress) -> ConnectionString {
+    uri.hosts = vec![address.clone()];
+    uri.topology.direct_connection = Some(true);
+    uri
 }
 
 /// The first look at the records counts for the whole run: a server that they do not name any more goes on.
