@@ -156,7 +156,7 @@ fn a_refused_input_is_a_failure() {
     good(&["record", text(&trace), "--steps", "500", "--tasks", "6", "--check-in-twice"]);
     let page = folder.path("twice.html");
     let draw = ["--html", text(&page)];
-    for arguments in [&[][..], &["--quiet"], &["--json"], &["--explain"], &draw] {
+    for arguments in [&[][..], &["--quiet"], &["--json"], &["--explain"], &["--step"], &draw] {
         let (status, error) = bad(&[&["replay", text(&trace)], arguments].concat());
         assert_eq!(status, 1, "{arguments:?}");
         let expected =

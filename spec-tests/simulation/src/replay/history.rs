@@ -75,6 +75,12 @@ impl History {
         PoolState::restore(&self.start, &mut Restored).expect("the checkpoint of a pool")
     }
 
+    /// The number of inputs that were refused.
+    #[must_use]
+    pub fn refused(&self) -> u64 {
+        self.inputs.iter().map(|entry| u64::from(entry.refused)).sum()
+    }
+
     /// Writes the history as a trace, with a fingerprint after every input, up to the input at
     /// which the machine panics.
     ///

@@ -24,7 +24,7 @@ use arguments::Part;
 use draw::draw;
 pub(super) use draw::page;
 use explain::explain;
-use print::{print, verify};
+use print::{none_refused, print, verify};
 
 /// Why a trace could not be replayed.
 #[derive(Debug, Error)]
@@ -136,8 +136,9 @@ fn step(arguments: &Arguments, out: &mut impl Write) -> Result<bool, Unplayable>
     let Some(history) = load(arguments)? else { return Ok(false) };
     let commands = io::stdin();
     let prompt = commands.is_terminal() && io::stdout().is_terminal();
-    stepper::run(&history, arguments.utc_offset, commands.lock(), out, prompt)?;
-    Ok(true)
+    stepper::run(&history, arguments.utc_offset, commands.lock(), &mut *out, prompt)?;
+    out.flush()?;
+    Ok(none_refused(&arguments.trace, history.refused()))
 }
 
 fn compare(arguments: &Arguments, other: &Path, out: &mut impl Write) -> Result<bool, Unplayable> {
