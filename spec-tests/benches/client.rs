@@ -3,7 +3,8 @@
 //! processor time.
 //! `cargo bench -p cenote --bench client [-- SERVERS [SECONDS]]`.
 //!
-//! Each figure is of a process of its own, and the servers are in another one.
+//! Each figure is of a process of its own, and the servers are in another one. Client and servers share a
+//! processor when an inspector is measured, which needs `taskset`.
 
 use std::error::Error;
 use std::fs;
@@ -64,7 +65,7 @@ fn main() -> Outcome<()> {
     let seconds = words.get(1).copied().unwrap_or(if is_test { "0" } else { "60" });
     for shell in SHELLS {
         in_process(&[COMPARE, shell, pings])?;
-        in_process(&[INSPECT, shell, pings])?;
+        on_one_processor(&[INSPECT, shell, pings])?;
         in_process(&[WATCH, shell, servers, seconds])?;
     }
     Ok(())
@@ -75,8 +76,22 @@ fn block_on<R>(work: impl Future<Output = Outcome<R>>) -> Outcome<R> {
 }
 
 fn in_process(words: &[&str]) -> Outcome<()> {
-    let status = Command::new(std::env::current_exe()?).args(words).status()?;
-    if status.success() { Ok(()) } else { Err(format!("{words:?}: {status}").into()) }
+    run(Command::new(std::env::current_exe()?).args(words))
+}
+
+/// With several, the time of a ping depends on whether the scheduler runs client and server on the same one,
+/// which one more thread changes: two to three times as long, whatever that thread does.
+fn on_one_processor(words: &[&str]) -> Outcome<()> {
+    let first = first_processor()?;
+    run(Command::new("taskset")
+        .args(["--cpu-list", &first])
+        .arg(std::env::current_exe()?)
+        .args(words))
+}
+
+fn run(command: &mut Command) -> Outcome<()> {
+    let status = command.status().map_err(|error| format!("{command:?}: {error}"))?;
+    if status.success() { Ok(()) } else { Err(format!("{command:?}: {status}").into()) }
 }
 
 /// Until standard input ends, which is when the other process does.
@@ -355,10 +370,20 @@ mod on_mio {
 
 /// Bytes of memory that are really there.
 fn resident() -> Outcome<u64> {
+    Ok(status("VmRSS:")?.parse::<u64>()? * 1024)
+}
+
+/// The number of the first processor that this process may use.
+fn first_processor() -> Outcome<String> {
+    let list = status("Cpus_allowed_list:")?;
+    Ok(list.chars().take_while(char::is_ascii_digit).collect())
+}
+
+/// What Linux says of this process under `name`.
+fn status(name: &str) -> Outcome<String> {
     let status = fs::read_to_string("/proc/self/status")?;
-    let line = status.lines().find(|line| line.starts_with("VmRSS:")).ok_or("Linux says it")?;
-    let kilobytes = line.split_whitespace().nth(1).ok_or("Linux says it")?;
-    Ok(kilobytes.parse::<u64>()? * 1024)
+    let line = status.lines().find_map(|line| line.strip_prefix(name)).ok_or("Linux says it")?;
+    Ok(line.split_whitespace().next().ok_or("Linux says it")?.to_owned())
 }
 
 /// Seconds of this process, in user and in system mode.
