@@ -4,14 +4,16 @@ use zeroize::Zeroizing;
 use super::{
     EstablishOptions, Nonce, ScramCache,
     command::Draft,
-    field::{self, FieldError},
-    sasl::{self, SaslReply},
+    field,
+    mechanism::SaslMechanism,
+    sasl::{self, OneMessage, Sasl, SaslReply, from_field, protocol},
     scram::{DerivedKeys, KeyDerivation, Scram, ScramError, ScramMechanism, ScramStep},
 };
 use crate::error::{ConnectionError, Stage};
 use crate::uri::{Credential, Mechanism, Secret};
 
-/// One authentication conversation. Each ends after at most three replies.
+/// One authentication conversation. Each ends after a bounded number of replies: three, or as many as a mechanism of
+/// the embedder's own may take.
 pub(super) struct Authentication {
     source: String,
     method: Method,
@@ -20,7 +22,7 @@ pub(super) struct Authentication {
 enum Method {
     Scram { scram: Box<Scram>, conversation: Option<i32> },
     X509 { username: Option<String> },
-    Plain { payload: Zeroizing<Vec<u8>> },
+    Sasl(Sasl),
 }
 
 /// What follows a reply.
@@ -31,9 +33,39 @@ pub(super) enum Progress {
     Authenticated,
 }
 
-/// Checks whether a credential can be used, before anything is sent. One that was read from a
-/// connection string has been looked at already; its fields can have been changed since.
-pub(super) fn check(credential: &Credential) -> Result<(), ConnectionError> {
+/// Checks whether the options say how to authenticate, before anything is sent.
+pub(super) fn check(options: &EstablishOptions) -> Result<(), ConnectionError> {
+    match (&options.sasl_mechanism, &options.credential) {
+        (Some(own), credential) => check_own(&**own, credential.as_ref()),
+        (None, Some(credential)) => check_credential(credential),
+        (None, None) => Ok(()),
+    }
+}
+
+fn check_own(
+    own: &dyn SaslMechanism,
+    credential: Option<&Credential>,
+) -> Result<(), ConnectionError> {
+    let name = own.name();
+    if name.is_empty() || name.len() > 64 || !name.bytes().all(|byte| byte.is_ascii_graphic()) {
+        let reason = format!(
+            "a mechanism's name must be 1 to 64 printable ASCII characters without spaces, not {name:?}"
+        );
+        return Err(configuration(&reason));
+    }
+    let named = credential.map(|credential| credential.mechanism.map_or("SCRAM", Mechanism::name));
+    match named.filter(|named| *named != name) {
+        None => Ok(()),
+        Some(named) => Err(configuration(&format!(
+            "the credential is for {named} and the mechanism is {name}: leave one of them out, or set \
+             authMechanism={name}"
+        ))),
+    }
+}
+
+/// A credential that was read from a connection string has been looked at already; its fields can have been changed
+/// since.
+fn check_credential(credential: &Credential) -> Result<(), ConnectionError> {
     match credential.mechanism {
         None => user_and_password(credential, Mechanism::ScramSha256).map(drop)?,
         Some(mechanism @ Mechanism::ScramSha1) => {
@@ -46,9 +78,12 @@ pub(super) fn check(credential: &Credential) -> Result<(), ConnectionError> {
         }
         Some(Mechanism::Plain) => plain_payload(credential).map(drop)?,
         Some(Mechanism::MongodbX509) => check_x509(credential)?,
-        Some(mechanism @ (Mechanism::Gssapi | Mechanism::MongodbAws | Mechanism::MongodbOidc)) => {
-            return Err(unsupported(mechanism));
-        }
+        Some(
+            mechanism @ (Mechanism::Gssapi
+            | Mechanism::MongodbAws
+            | Mechanism::MongodbOidc
+            | Mechanism::Custom(_)),
+        ) => return Err(unsupported(mechanism)),
     }
     match credential.mechanism_properties.is_empty() {
         true => Ok(()),
@@ -67,12 +102,53 @@ fn check_x509(credential: &Credential) -> Result<(), ConnectionError> {
     Ok(())
 }
 
+/// The mechanism to begin with in hello, if it allows that: the best one where it is still to be negotiated, and none
+/// for PLAIN, which would send the password before anything is known.
+pub(super) fn speculates_with(options: &EstablishOptions) -> Option<Mechanism> {
+    if let Some(own) = &options.sasl_mechanism {
+        return own.speculates().then(|| Mechanism::of_own(own.name()));
+    }
+    let mechanism = options.credential.as_ref()?.mechanism.unwrap_or(Mechanism::ScramSha256);
+    let speculates =
+        matches!(mechanism, Mechanism::ScramSha1 | Mechanism::ScramSha256 | Mechanism::MongodbX509);
+    speculates.then_some(mechanism)
+}
+
+/// The mechanism to authenticate by, and `None` if nothing says how.
+pub(super) fn chosen(options: &EstablishOptions, offers_scram_sha_256: bool) -> Option<Mechanism> {
+    let negotiated =
+        if offers_scram_sha_256 { Mechanism::ScramSha256 } else { Mechanism::ScramSha1 };
+    match (&options.sasl_mechanism, &options.credential) {
+        (Some(own), _) => Some(Mechanism::of_own(own.name())),
+        (None, Some(credential)) => Some(credential.mechanism.unwrap_or(negotiated)),
+        (None, None) => None,
+    }
+}
+
 impl Authentication {
     /// # Errors
     ///
     /// When the mechanism is not supported, or the credential does not have what it
     /// needs.
     pub(super) fn new(
+        mechanism: Mechanism,
+        options: &EstablishOptions,
+        nonce: &Nonce,
+    ) -> Result<Self, ConnectionError> {
+        match (&options.sasl_mechanism, &options.credential) {
+            (Some(own), _) => Self::own(mechanism, &**own),
+            (None, Some(credential)) => Self::of(mechanism, credential, options, nonce),
+            (None, None) => Err(unsupported(mechanism)),
+        }
+    }
+
+    fn own(mechanism: Mechanism, own: &dyn SaslMechanism) -> Result<Self, ConnectionError> {
+        let conversation = own.start().map_err(|error| sasl::cannot_start(mechanism, error))?;
+        let method = Method::Sasl(Sasl::new(mechanism, conversation)?);
+        Ok(Self { source: own.source().to_owned(), method })
+    }
+
+    fn of(
         mechanism: Mechanism,
         credential: &Credential,
         options: &EstablishOptions,
@@ -91,10 +167,14 @@ impl Authentication {
                 let username = credential.username.clone();
                 Method::X509 { username: username.filter(|it| !it.is_empty()) }
             }
-            Mechanism::Plain => Method::Plain { payload: plain_payload(credential)? },
-            Mechanism::Gssapi | Mechanism::MongodbAws | Mechanism::MongodbOidc => {
-                return Err(unsupported(mechanism));
+            Mechanism::Plain => {
+                let payload = OneMessage(plain_payload(credential)?);
+                Method::Sasl(Sasl::new(mechanism, Box::new(payload))?)
             }
+            Mechanism::Gssapi
+            | Mechanism::MongodbAws
+            | Mechanism::MongodbOidc
+            | Mechanism::Custom(_) => return Err(unsupported(mechanism)),
         };
         Ok(Self { source: credential.source.clone(), method })
     }
@@ -103,7 +183,7 @@ impl Authentication {
         match &self.method {
             Method::Scram { scram, .. } => scram.mechanism(),
             Method::X509 { .. } => Mechanism::MongodbX509,
-            Method::Plain { .. } => Mechanism::Plain,
+            Method::Sasl(sasl) => sasl.mechanism,
         }
     }
 
@@ -117,16 +197,16 @@ impl Authentication {
             Method::Scram { scram, .. } => {
                 sasl::start(scram.mechanism(), &scram.first_payload(), &self.source)
             }
-            Method::Plain { payload } => sasl::start(Mechanism::Plain, payload, &self.source),
+            Method::Sasl(sasl) => sasl.first(&self.source),
             Method::X509 { username } => x509_command(username.as_deref()),
         }
     }
 
-    /// The first command as hello carries it: SCRAM's has to name its database.
+    /// The first command as hello carries it: that of SASL has to name its database.
     pub(super) fn speculative(&self) -> RawDocumentBuf {
         let first = match &self.method {
-            Method::Scram { .. } => self.first().with(cstr!("db"), self.source()),
-            Method::X509 { .. } | Method::Plain { .. } => self.first(),
+            Method::Scram { .. } | Method::Sasl(_) => self.first().with(cstr!("db"), self.source()),
+            Method::X509 { .. } => self.first(),
         };
         first.into_document()
     }
@@ -159,20 +239,13 @@ impl Authentication {
     ) -> Result<Progress, ConnectionError> {
         match &mut self.method {
             Method::X509 { .. } => Ok(Progress::Authenticated),
-            Method::Plain { .. } => {
-                let done = SaslReply::read(reply).map_err(from_field)?.done;
-                if done {
-                    Ok(Progress::Authenticated)
-                } else {
-                    Err(from_scram(&ScramError::Endless))
-                }
+            Method::Sasl(sasl) => {
+                let next = sasl.reply(reply, &self.source)?;
+                Ok(next.map_or(Progress::Authenticated, Progress::Send))
             }
             Method::Scram { scram, conversation } => {
                 let reply = SaslReply::read(reply).map_err(from_field)?;
-                let id = *conversation.get_or_insert(reply.conversation);
-                if id != reply.conversation {
-                    return Err(protocol("the server answers in another conversation"));
-                }
+                let id = sasl::same_conversation(conversation, &reply)?;
                 let step = scram.reply(&reply, cache).map_err(|error| from_scram(&error))?;
                 Ok(progress(id, step, &self.source))
             }
@@ -183,7 +256,7 @@ impl Authentication {
     pub(super) const fn derivation(&self) -> Option<&KeyDerivation> {
         match &self.method {
             Method::Scram { scram, .. } => scram.derivation(),
-            Method::X509 { .. } | Method::Plain { .. } => None,
+            Method::X509 { .. } | Method::Sasl(_) => None,
         }
     }
 
@@ -198,7 +271,7 @@ impl Authentication {
                 let step = scram.derived(keys).map_err(|error| from_scram(&error))?;
                 Ok(progress(*id, step, &self.source))
             }
-            Method::Scram { .. } | Method::X509 { .. } | Method::Plain { .. } => {
+            Method::Scram { .. } | Method::X509 { .. } | Method::Sasl(_) => {
                 Err(from_scram(&ScramError::ForeignKeys))
             }
         }
@@ -271,14 +344,6 @@ fn from_scram(error: &ScramError) -> ConnectionError {
         | ScramError::NotProven
         | ScramError::Endless => protocol(&reason),
     }
-}
-
-fn from_field(error: FieldError) -> ConnectionError {
-    protocol(&error.to_string())
-}
-
-fn protocol(reason: &str) -> ConnectionError {
-    ConnectionError::protocol(Stage::Authentication, reason)
 }
 
 fn configuration(reason: &str) -> ConnectionError {

@@ -12,13 +12,14 @@ use super::{
     hello_reply::HelloReply,
 };
 use crate::error::{BoxError, ConnectionError, Stage};
-use crate::uri::{Credential, Mechanism};
+use crate::uri::Mechanism;
 
 /// Everything that happens on a connection between TLS and its first use, without I/O.
 ///
 /// Ask for the [next step](Self::next_step) until it is [`Step::Done`] or an error; feed what
 /// comes from outside in between. It never waits, never panics on any reply, and
-/// ends after at most five replies.
+/// ends after at most five replies, or [`MAX_SASL_REPLIES`](super::MAX_SASL_REPLIES) and one with a mechanism of the
+/// embedder's own.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -121,10 +122,10 @@ impl Establish {
         nonces: [Nonce; 2],
     ) -> Result<Self, ConnectionError> {
         let [first, second_nonce] = nonces;
-        let speculation = match &options.credential {
-            Some(credential) => speculation(&options, credential, &first)?,
-            None => None,
-        };
+        authentication::check(&options)?;
+        let speculation = authentication::speculates_with(&options)
+            .map(|mechanism| Authentication::new(mechanism, &options, &first))
+            .transpose()?;
         let document = speculation.as_ref().map(Authentication::speculative);
         let hello = hello::hello(&options, document.as_ref());
         Ok(Self {
@@ -265,9 +266,9 @@ impl Establish {
         let reply = HelloReply::read(reply, &options)?;
         let description = Box::new(reply.description.clone());
         self.steps.push_back(Step::Handshaken(description.clone()));
-        match &options.credential {
-            Some(credential) if description.kind != ServerKind::RsArbiter => {
-                self.authenticate(credential, &reply, speculation, cache)
+        match authentication::chosen(&options, reply.offers_scram_sha_256) {
+            Some(mechanism) if description.kind != ServerKind::RsArbiter => {
+                self.authenticate(mechanism, &reply, speculation, cache)
             }
             Some(_) | None => {
                 self.phase = Phase::Done(description);
@@ -280,16 +281,11 @@ impl Establish {
     /// was the wrong mechanism.
     fn authenticate(
         &mut self,
-        credential: &Credential,
+        mechanism: Mechanism,
         reply: &HelloReply<'_>,
         speculation: Option<Authentication>,
         cache: &mut ScramCache,
     ) -> Result<(), ConnectionError> {
-        let mechanism = credential.mechanism.unwrap_or(if reply.offers_scram_sha_256 {
-            Mechanism::ScramSha256
-        } else {
-            Mechanism::ScramSha1
-        });
         let speculation = speculation.filter(|it| it.mechanism() == mechanism);
         let (conversation, progress) = match speculation.zip(reply.speculative) {
             Some((mut conversation, reply)) => {
@@ -297,9 +293,8 @@ impl Establish {
                 (conversation, progress)
             }
             None => {
-                let nonce = &self.second_nonce;
                 let conversation =
-                    Authentication::new(mechanism, credential, &self.options, nonce)?;
+                    Authentication::new(mechanism, &self.options, &self.second_nonce)?;
                 let first = Progress::Send(conversation.first());
                 (conversation, first)
             }
@@ -324,16 +319,4 @@ impl Establish {
             }
         }
     }
-}
-
-/// The conversation to begin in hello, if the mechanism allows it.
-fn speculation(
-    options: &EstablishOptions,
-    credential: &Credential,
-    nonce: &Nonce,
-) -> Result<Option<Authentication>, ConnectionError> {
-    authentication::check(credential)?;
-    let conversation = hello::speculates_with(credential)
-        .map(|mechanism| Authentication::new(mechanism, credential, options, nonce));
-    conversation.transpose()
 }

@@ -4,7 +4,7 @@ use super::{
     EstablishOptions,
     command::{Command, Draft},
 };
-use crate::uri::{Credential, Mechanism};
+use crate::uri::Credential;
 
 /// The first command on every connection, `speculative` with it.
 ///
@@ -36,19 +36,6 @@ pub(super) fn hello(options: &EstablishOptions, speculative: Option<&RawDocument
         draft = draft.with(cstr!("speculativeAuthenticate"), speculative);
     }
     draft.send_to("admin", options.server_api)
-}
-
-/// Which mechanism hello speculates with: the best one where it is still to be negotiated, and none
-/// for PLAIN, which would send the password before anything is known.
-pub(super) fn speculates_with(credential: &Credential) -> Option<Mechanism> {
-    match credential.mechanism.unwrap_or(Mechanism::ScramSha256) {
-        mechanism @ (Mechanism::ScramSha1 | Mechanism::ScramSha256 | Mechanism::MongodbX509) => {
-            Some(mechanism)
-        }
-        Mechanism::Plain | Mechanism::Gssapi | Mechanism::MongodbAws | Mechanism::MongodbOidc => {
-            None
-        }
-    }
 }
 
 fn compression(options: &EstablishOptions) -> RawArrayBuf {

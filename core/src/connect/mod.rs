@@ -8,7 +8,8 @@
 //! 2. Hello: what the client is ([`ClientMetadata`]), what it can do, and, to save a round trip,
 //!    the first command of the authentication.
 //! 3. [`Step::Handshaken`]: what the server is. The pool is told before authentication begins.
-//! 4. SCRAM-SHA-256, SCRAM-SHA-1, X.509 or PLAIN, if there is a credential.
+//! 4. SCRAM-SHA-256, SCRAM-SHA-1, X.509 or PLAIN, if there is a credential; or a [`SaslMechanism`] of the embedder's
+//!    own.
 //! 5. [`Step::Done`]: the connection can be used.
 //!
 //! A monitor goes the same way without a credential, and then asks again and again
@@ -28,6 +29,7 @@ mod establish;
 mod field;
 mod hello;
 mod hello_reply;
+mod mechanism;
 mod membership;
 mod metadata;
 mod nonce;
@@ -42,6 +44,7 @@ pub use self::{
     environment::Environment,
     establish::{Establish, Step},
     hello_reply::LOAD_BALANCING_UNSUPPORTED,
+    mechanism::{MAX_SASL_PAYLOAD, MAX_SASL_REPLIES, SaslConversation, SaslMechanism},
     membership::Membership,
     metadata::{ClientMetadata, DriverInfo, MetadataError},
     nonce::Nonce,

@@ -1,7 +1,9 @@
+use std::sync::Arc;
+
 use bson::raw::{CStr, cstr};
 use bson::{RawBson, RawDocument, RawDocumentBuf};
 
-use super::{ClientMetadata, MAX_ITERATIONS, authentication};
+use super::{ClientMetadata, MAX_ITERATIONS, SaslMechanism, authentication};
 use crate::error::ConnectionError;
 use crate::uri::{Compressor, ConnectionString, Credential};
 
@@ -33,6 +35,9 @@ pub struct EstablishOptions {
     pub server_api: Option<ServerApi>,
     /// The credential; `None` is no authentication, as for monitors.
     pub credential: Option<Credential>,
+    /// A mechanism of the embedder's own, used instead of the built-in ones; default none. The credential is `None`
+    /// then, or names the same mechanism, and is the embedder's to use.
+    pub sasl_mechanism: Option<Arc<dyn SaslMechanism>>,
     /// How many iterations of PBKDF2 a server may ask for; default [`MAX_ITERATIONS`]. It bounds
     /// the time that one reply can cost.
     pub max_scram_iterations: u32,
@@ -98,6 +103,7 @@ impl EstablishOptions {
             load_balanced: false,
             server_api: None,
             credential: None,
+            sasl_mechanism: None,
             max_scram_iterations: MAX_ITERATIONS,
             keeps_reply: false,
         }
@@ -107,20 +113,26 @@ impl EstablishOptions {
     /// what a monitor sends nothing may be compressed.
     #[must_use]
     pub fn for_monitor(&self) -> Self {
-        Self { credential: None, compressors: Vec::new(), keeps_reply: true, ..self.clone() }
+        Self {
+            credential: None,
+            sasl_mechanism: None,
+            compressors: Vec::new(),
+            keeps_reply: true,
+            ..self.clone()
+        }
     }
 
-    /// Checks whether its credential can be used, before any connection is opened:
+    /// Checks whether its credential and its mechanism can be used, before any connection is opened:
     /// [`Establish::new`](super::Establish::new) does so, too.
     ///
     /// # Errors
     ///
     /// A mechanism that is not supported, a credential that lacks what its mechanism needs, or a
-    /// password that cannot be one: a configuration error at
+    /// password that cannot be one; a [mechanism](Self::sasl_mechanism) that is not the credential's: a configuration error at
     /// [`Stage::Authentication`](crate::error::Stage::Authentication).
     // AU-07
     pub fn check_credential(&self) -> Result<(), ConnectionError> {
-        self.credential.as_ref().map_or(Ok(()), authentication::check)
+        authentication::check(self)
     }
 
     /// Whether any server that can be meant knows `hello` by that name.

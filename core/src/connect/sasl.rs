@@ -2,11 +2,14 @@
 
 use bson::raw::{RawBinaryRef, RawDocument, cstr};
 use bson::spec::BinarySubtype;
+use zeroize::Zeroizing;
 
 use super::{
     command::Draft,
-    field::{self, Field, Fields},
+    field::{self, Field, FieldError, Fields},
+    mechanism::{MAX_SASL_PAYLOAD, MAX_SASL_REPLIES, SaslConversation},
 };
+use crate::error::{BoxError, ConnectionError, Stage};
 use crate::uri::Mechanism;
 
 /// The server's part of a conversation.
@@ -43,7 +46,8 @@ pub(super) fn start(mechanism: Mechanism, payload: &[u8], database: &str) -> Dra
         | Mechanism::Plain
         | Mechanism::Gssapi
         | Mechanism::MongodbAws
-        | Mechanism::MongodbOidc => draft,
+        | Mechanism::MongodbOidc
+        | Mechanism::Custom(_) => draft,
     }
 }
 
@@ -55,4 +59,122 @@ pub(super) fn go_on(conversation: i32, payload: &[u8], database: &str) -> Draft 
 
 const fn binary(bytes: &[u8]) -> RawBinaryRef<'_> {
     RawBinaryRef { subtype: BinarySubtype::Generic, bytes }
+}
+
+/// The conversation of any mechanism but SCRAM, whose keys take long to derive.
+pub(super) struct Sasl {
+    pub(super) mechanism: Mechanism,
+    conversation: Box<dyn SaslConversation>,
+    first: Zeroizing<Vec<u8>>,
+    /// The server's number for it, once it has answered.
+    id: Option<i32>,
+    replies: usize,
+}
+
+impl Sasl {
+    pub(super) fn new(
+        mechanism: Mechanism,
+        mut conversation: Box<dyn SaslConversation>,
+    ) -> Result<Self, ConnectionError> {
+        let first = conversation.first().map_err(|error| cannot_start(mechanism, error))?;
+        let first = checked(mechanism, first)?;
+        Ok(Self { mechanism, conversation, first, id: None, replies: 0 })
+    }
+
+    pub(super) fn first(&self, source: &str) -> Draft {
+        start(self.mechanism, &self.first, source)
+    }
+
+    /// The next command; `None` when the conversation is over.
+    pub(super) fn reply(
+        &mut self,
+        reply: &RawDocument,
+        source: &str,
+    ) -> Result<Option<Draft>, ConnectionError> {
+        let reply = SaslReply::read(reply).map_err(from_field)?;
+        let id = same_conversation(&mut self.id, &reply)?;
+        self.replies += 1;
+        if reply.done {
+            let finished = self.conversation.finish(reply.payload);
+            return finished.map(|()| None).map_err(|error| cannot_go_on(self.mechanism, error));
+        }
+        if self.replies >= MAX_SASL_REPLIES {
+            let name = self.mechanism.name();
+            let reason = format!(
+                "the mechanism {name} has not ended after {MAX_SASL_REPLIES} replies: check that the server \
+                 and the client mean the same mechanism"
+            );
+            return Err(protocol(&reason));
+        }
+        let response = self.conversation.respond(reply.payload);
+        let response = response.map_err(|error| cannot_go_on(self.mechanism, error))?;
+        Ok(Some(go_on(id, &checked(self.mechanism, response)?, source)))
+    }
+}
+
+/// # Errors
+///
+/// The reply is to another conversation.
+pub(super) fn same_conversation(
+    known: &mut Option<i32>,
+    reply: &SaslReply<'_>,
+) -> Result<i32, ConnectionError> {
+    let id = *known.get_or_insert(reply.conversation);
+    if id == reply.conversation {
+        Ok(id)
+    } else {
+        Err(protocol("the server answers in another conversation"))
+    }
+}
+
+pub(super) fn cannot_start(mechanism: Mechanism, error: BoxError) -> ConnectionError {
+    let reason = format!("the mechanism {} cannot start: {error}", mechanism.name());
+    ConnectionError::configuration(Stage::Authentication, &reason).with_source(error)
+}
+
+fn cannot_go_on(mechanism: Mechanism, error: BoxError) -> ConnectionError {
+    let reason = match error.downcast_ref::<Ended>() {
+        Some(ended) => ended.to_string(),
+        None => format!("the mechanism {} cannot go on: {error}", mechanism.name()),
+    };
+    protocol(&reason).with_source(error)
+}
+
+fn checked(mechanism: Mechanism, payload: Vec<u8>) -> Result<Zeroizing<Vec<u8>>, ConnectionError> {
+    let payload = Zeroizing::new(payload);
+    if payload.len() <= MAX_SASL_PAYLOAD {
+        return Ok(payload);
+    }
+    let reason = format!(
+        "the mechanism {} made a payload of {} bytes; at most {MAX_SASL_PAYLOAD} are allowed",
+        mechanism.name(),
+        payload.len()
+    );
+    Err(ConnectionError::configuration(Stage::Authentication, &reason))
+}
+
+pub(super) fn from_field(error: FieldError) -> ConnectionError {
+    protocol(&error.to_string())
+}
+
+pub(super) fn protocol(reason: &str) -> ConnectionError {
+    ConnectionError::protocol(Stage::Authentication, reason)
+}
+
+/// The client's side of a conversation of one message.
+pub(super) struct OneMessage(pub(super) Zeroizing<Vec<u8>>);
+
+/// The server goes on after the end of a conversation.
+#[derive(Debug, thiserror::Error)]
+#[error("the conversation goes on after its end")]
+pub(super) struct Ended;
+
+impl SaslConversation for OneMessage {
+    fn first(&mut self) -> Result<Vec<u8>, BoxError> {
+        Ok(std::mem::take(&mut *self.0))
+    }
+
+    fn respond(&mut self, _challenge: &[u8]) -> Result<Vec<u8>, BoxError> {
+        Err(Ended.into())
+    }
 }

@@ -202,7 +202,8 @@ impl Credential {
                 Mechanism::ScramSha1
                 | Mechanism::ScramSha256
                 | Mechanism::MongodbX509
-                | Mechanism::Plain,
+                | Mechanism::Plain
+                | Mechanism::Custom(_),
             ) => Ok(()),
         }
     }

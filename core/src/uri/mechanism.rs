@@ -16,6 +16,8 @@ pub enum Mechanism {
     MongodbAws,
     /// `MONGODB-OIDC`. Read, but not spoken.
     MongodbOidc,
+    /// A mechanism of the embedder's own that has no variant here, by its name. No connection string has it.
+    Custom(&'static str),
 }
 
 /// Whether a part of a credential has to be there.
@@ -57,26 +59,41 @@ impl Mechanism {
         Self::MongodbOidc,
     ];
     /// The names of all mechanisms, as connection strings and commands write them.
-    pub const NAMES: [&'static str; 7] = [
-        "SCRAM-SHA-1",
-        "SCRAM-SHA-256",
-        "MONGODB-X509",
-        "PLAIN",
-        "GSSAPI",
-        "MONGODB-AWS",
-        "MONGODB-OIDC",
-    ];
+    pub const NAMES: [&'static str; 7] = {
+        let mut names = [""; 7];
+        let mut place = 0;
+        while place < names.len() {
+            names[place] = Self::ALL[place].name();
+            place += 1;
+        }
+        names
+    };
 
     /// As connection strings and commands write it.
     #[must_use]
     pub const fn name(self) -> &'static str {
-        Self::NAMES[self as usize]
+        match self {
+            Self::ScramSha1 => "SCRAM-SHA-1",
+            Self::ScramSha256 => "SCRAM-SHA-256",
+            Self::MongodbX509 => "MONGODB-X509",
+            Self::Plain => "PLAIN",
+            Self::Gssapi => "GSSAPI",
+            Self::MongodbAws => "MONGODB-AWS",
+            Self::MongodbOidc => "MONGODB-OIDC",
+            Self::Custom(name) => name,
+        }
     }
 
     /// The mechanism of this name; case matters.
     #[must_use]
     pub fn of_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|mechanism| mechanism.name() == name)
+    }
+
+    /// The variant for a mechanism of the embedder's own.
+    #[cfg(feature = "protocol")]
+    pub(crate) fn of_own(name: &'static str) -> Self {
+        Self::of_name(name).unwrap_or(Self::Custom(name))
     }
 }
 
@@ -102,6 +119,7 @@ impl Demands {
             Mechanism::MongodbOidc => {
                 Self::external(Optional, Forbidden, &[ENVIRONMENT, TOKEN_RESOURCE])
             }
+            Mechanism::Custom(_) => Self::external(Optional, Optional, &[]),
         }
     }
 

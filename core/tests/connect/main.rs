@@ -11,6 +11,7 @@ mod credentials;
 mod hello;
 mod metadata;
 mod on_the_wire;
+mod own_mechanism;
 mod refused;
 mod secrecy;
 mod server;

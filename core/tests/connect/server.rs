@@ -6,8 +6,8 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 use bson::spec::BinarySubtype;
 use bson::{Binary, Bson, Document, RawDocumentBuf, doc};
 use cenote_core::connect::{
-    ClientMetadata, ConnectionDescription, Environment, Establish, EstablishOptions, Nonce,
-    ScramCache, Step,
+    ClientMetadata, ConnectionDescription, Environment, Establish, EstablishOptions,
+    MAX_SASL_REPLIES, Nonce, ScramCache, Step,
 };
 use cenote_core::error::ConnectionError;
 use cenote_core::uri::{ConnectionString, Mechanism};
@@ -65,7 +65,7 @@ pub(crate) fn converse(
             }
             Ok(Step::Receive) => {
                 replies += 1;
-                assert!(replies <= 5, "conversations end");
+                assert!(replies <= 1 + MAX_SASL_REPLIES, "conversations end");
                 let reply = answer(commands.last().expect("something to answer"));
                 establish.reply(&raw(&reply), cache);
             }

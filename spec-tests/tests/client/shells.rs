@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use bson::{RawDocument, RawDocumentBuf};
 use cenote_core::address::ServerAddress;
 use cenote_core::client::{ClientError, Selector, ServerEvent, ServerStatus};
-use cenote_core::connect::{DriverInfo, ServerApi};
+use cenote_core::connect::{DriverInfo, SaslMechanism, ServerApi};
 use cenote_core::error::{ConnectionError, OperationError, PoolError};
 use cenote_core::pool::{Event, PoolOptions, Purpose};
 use cenote_core::topology::TopologyDescription;
@@ -121,6 +121,26 @@ impl Shell {
             Self::Tokio => Tokio::block_on(async { build::<Client<Tokio>>(uri, api) }),
             Self::Mio => build::<cenote_mio::Client>(uri, api),
             Self::Smol => build::<Client<Smol>>(uri, api),
+        }
+    }
+
+    /// One that authenticates by a mechanism of its own.
+    pub(crate) fn client_by(
+        self,
+        uri: &str,
+        mechanism: impl SaslMechanism,
+    ) -> Result<Box<dyn AnyClient>, ClientBuildError> {
+        fn build<C: BuiltClient + AnyClient + 'static>(
+            uri: &str,
+            mechanism: impl SaslMechanism,
+        ) -> Result<Box<dyn AnyClient>, ClientBuildError> {
+            let builder = ClientBuilder::<C>::from_uri(uri)?;
+            Ok(Box::new(builder.sasl_mechanism(mechanism).build()?))
+        }
+        match self {
+            Self::Tokio => Tokio::block_on(async { build::<Client<Tokio>>(uri, mechanism) }),
+            Self::Mio => build::<cenote_mio::Client>(uri, mechanism),
+            Self::Smol => build::<Client<Smol>>(uri, mechanism),
         }
     }
 

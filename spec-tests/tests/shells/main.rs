@@ -13,6 +13,7 @@ mod only_mio;
 mod only_tokio;
 mod operations;
 mod own_errors;
+mod own_mechanism;
 mod raw;
 mod resolver;
 #[cfg(target_os = "linux")]

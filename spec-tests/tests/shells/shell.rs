@@ -6,12 +6,12 @@ use std::time::{Duration, Instant};
 
 use bson::{RawDocument, RawDocumentBuf};
 use cenote_core::address::ServerAddress;
-use cenote_core::connect::ConnectionDescription;
+use cenote_core::connect::{ConnectionDescription, SaslMechanism};
 use cenote_core::error::{ConnectionError, OperationError, PoolError};
 use cenote_core::pool::{Event, PoolOptions, Purpose, ServiceId, Snapshot};
 use cenote_core::uri::{ConnectionString, Credential};
 use cenote_core::wire::{MessageBuf, MessageLimit};
-use cenote_shell::builder::{Builder, BuiltPool, FromUri};
+use cenote_shell::builder::{BuildError, Builder, BuiltPool, FromUri};
 use cenote_shell::connection::{Connection, Lookup, MongoConnector};
 use cenote_shell::operation::OperationOptions;
 use cenote_shell::pool::PooledConnection;
@@ -141,6 +141,27 @@ impl Shell {
             Self::Tokio => Tokio::block_on(async { build::<Pool<Tokio>>(uri, change, subscriber) }),
             Self::Mio => build::<cenote_mio::Pool>(uri, change, subscriber),
             Self::Smol => build::<Pool<Smol>>(uri, change, subscriber),
+        }
+    }
+
+    /// A ready pool whose connections authenticate by a mechanism of the application's own.
+    pub(crate) fn pool_by(
+        self,
+        uri: &str,
+        mechanism: impl SaslMechanism,
+    ) -> Result<Arc<dyn AnyPool>, BuildError> {
+        fn build<P: BuiltPool<Connector: FromUri> + AnyPool + 'static>(
+            uri: &str,
+            mechanism: impl SaslMechanism,
+        ) -> Result<Arc<dyn AnyPool>, BuildError> {
+            let pool = Builder::<P>::from_uri(uri)?.sasl_mechanism(mechanism).build()?;
+            pool.ready();
+            Ok(Arc::new(pool))
+        }
+        match self {
+            Self::Tokio => Tokio::block_on(async { build::<Pool<Tokio>>(uri, mechanism) }),
+            Self::Mio => build::<cenote_mio::Pool>(uri, mechanism),
+            Self::Smol => build::<Pool<Smol>>(uri, mechanism),
         }
     }
 

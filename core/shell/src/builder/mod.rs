@@ -8,10 +8,11 @@ mod traces;
 use std::fmt;
 #[cfg(unix)]
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use cenote_core::address::ServerAddress;
-use cenote_core::connect::ServerApi;
+use cenote_core::connect::{SaslMechanism, ServerApi};
 use cenote_core::error::ConnectionError;
 use cenote_core::log::LogSettings;
 use cenote_core::pool::PoolOptions;
@@ -63,6 +64,10 @@ pub trait FromUri: Sized {
     /// Declares the version of the server's API.
     #[must_use]
     fn with_server_api(self, api: ServerApi) -> Self;
+
+    /// Authenticates by a mechanism of the application's own.
+    #[must_use]
+    fn with_sasl_mechanism(self, mechanism: Arc<dyn SaslMechanism>) -> Self;
 }
 
 /// How many events wait for the subscribers of a pool at most, unless a builder
@@ -108,6 +113,38 @@ impl<P: BuiltPool<Connector: FromUri>> Builder<P> {
     #[must_use]
     pub fn server_api(mut self, api: ServerApi) -> Self {
         self.0.connector = self.0.connector.with_server_api(api);
+        self
+    }
+
+    /// Authenticates by a mechanism of the application's own, such as GSSAPI, instead of the built-in ones. The
+    /// connection string names it with `authMechanism`, or has no credential. Its functions run on the runtime and must
+    /// not block.
+    ///
+    /// ```
+    /// use cenote_shell::builder::{Builder, BuiltPool, FromUri, BuildError};
+    /// use cenote_shell::cenote_core::connect::{SaslConversation, SaslMechanism};
+    /// use cenote_shell::cenote_core::error::BoxError;
+    ///
+    /// struct Kerberos;
+    ///
+    /// impl SaslMechanism for Kerberos {
+    ///     fn name(&self) -> &'static str {
+    ///         "GSSAPI"
+    ///     }
+    ///
+    ///     fn start(&self) -> Result<Box<dyn SaslConversation>, BoxError> {
+    ///         Err("run kinit first".into())
+    ///     }
+    /// }
+    ///
+    /// # fn example<P: BuiltPool<Connector: FromUri>>() -> Result<P, BuildError> {
+    /// let uri = "mongodb://app%40EXAMPLE.COM@db.example.com/?authMechanism=GSSAPI";
+    /// Builder::<P>::from_uri(uri)?.sasl_mechanism(Kerberos).build()
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn sasl_mechanism(mut self, mechanism: impl SaslMechanism) -> Self {
+        self.0.connector = self.0.connector.with_sasl_mechanism(Arc::new(mechanism));
         self
     }
 }

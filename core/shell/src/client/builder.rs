@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use cenote_core::client::ServerEvent;
-use cenote_core::connect::ServerApi;
+use cenote_core::connect::{SaslMechanism, ServerApi};
 use cenote_core::log::LogSettings;
 use cenote_core::pool::PoolOptions;
 use cenote_core::uri::{ConnectionString, UriWarning};
@@ -131,6 +131,16 @@ impl<C: BuiltClient> ClientBuilder<C> {
     pub fn server_api(mut self, api: ServerApi) -> Self {
         self.0.connector = self.0.connector.with_server_api(api);
         self.0.server_api = Some(api);
+        self
+    }
+
+    /// Authenticates by a mechanism of the application's own: [`Builder::sasl_mechanism`]. Monitors do not
+    /// authenticate.
+    #[must_use]
+    pub fn sasl_mechanism(mut self, mechanism: impl SaslMechanism) -> Self {
+        let mechanism: Arc<dyn SaslMechanism> = Arc::new(mechanism);
+        self.0.connector = self.0.connector.with_sasl_mechanism(Arc::clone(&mechanism));
+        self.0.sasl_mechanism = Some(mechanism);
         self
     }
 

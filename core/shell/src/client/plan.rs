@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use cenote_core::address::ServerAddress;
 use cenote_core::client::ClientSettings;
-use cenote_core::connect::ServerApi;
+use cenote_core::connect::{SaslMechanism, ServerApi};
 use cenote_core::log::LogSettings;
 use cenote_core::monitor::MonitorOptions;
 use cenote_core::uri::ConnectionString;
@@ -29,6 +29,8 @@ pub struct ClientPlan<P: BuiltPool> {
     pub(super) connector: P::Connector,
     /// The connector has it already.
     pub(super) server_api: Option<ServerApi>,
+    /// The connector has it already.
+    pub(super) sasl_mechanism: Option<Arc<dyn SaslMechanism>>,
     #[cfg(feature = "srv")]
     pub(super) srv: SrvSettings,
     pub(super) monitoring: MonitorOptions,
@@ -55,6 +57,7 @@ impl<P: BuiltPool> ClientPlan<P> {
         Self {
             connector,
             server_api: None,
+            sasl_mechanism: None,
             #[cfg(feature = "srv")]
             srv: SrvSettings::default(),
             monitoring: MonitorOptions::new(&uri, environment().is_faas()),

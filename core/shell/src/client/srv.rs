@@ -1,6 +1,7 @@
 //! `mongodb+srv://`: looking the servers up before the client is built.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use cenote_core::client::SrvPolling;
@@ -102,11 +103,14 @@ impl<P: BuiltPool<Connector: FromUri>> ClientPlan<P> {
         self.uri.warnings().iter().skip(known).for_each(log::connection_string);
         self.srv.ttl = Some(answers.ttl());
         self.monitoring = MonitorOptions::new(&self.uri, environment().is_faas());
-        let connector = P::Connector::from_uri(&self.uri).map_err(BuildError::from)?;
-        self.connector = match self.server_api {
-            Some(api) => connector.with_server_api(api),
-            None => connector,
-        };
+        let mut connector = P::Connector::from_uri(&self.uri).map_err(BuildError::from)?;
+        if let Some(api) = self.server_api {
+            connector = connector.with_server_api(api);
+        }
+        if let Some(mechanism) = &self.sasl_mechanism {
+            connector = connector.with_sasl_mechanism(Arc::clone(mechanism));
+        }
+        self.connector = connector;
         Ok(self)
     }
 }

@@ -59,6 +59,15 @@ pub trait Connector<R: Runtime>: Send + Sync + Sized + 'static {
     /// `ConnectionError`.
     type Error: Into<ConnectionError> + Send;
 
+    /// Checks, when a pool is built, whether its settings can work. The default accepts them.
+    ///
+    /// # Errors
+    ///
+    /// Why no connection could ever be opened. The pool is not built then.
+    fn check(&self) -> Result<(), ConnectionError> {
+        Ok(())
+    }
+
     /// Opens a connection to `target`, ready for its first command. The future runs on the pool's
     /// runtime.
     ///

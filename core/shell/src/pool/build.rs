@@ -30,8 +30,10 @@ impl<R: Runtime, K: Connector<R>> Pool<R, K> {
     ///
     /// # Errors
     ///
-    /// Options that contradict each other; a file or folder for traces that cannot be made.
+    /// Options that contradict each other; a file or folder for traces that cannot be made; what the connector
+    /// [finds wrong](Connector::check) with its own settings.
     pub fn start(mut plan: PoolPlan<K>, runtime: R) -> Result<Self, BuildError> {
+        plan.connector.check()?;
         let (state, first, traces) = plan.begin(R::PROGRAM)?;
         let measured = plan.measure(R::now);
         let PoolPlan {

@@ -1,6 +1,8 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use cenote_core::connect::{ClientMetadata, DriverInfo, EstablishOptions, ServerApi};
+use cenote_core::connect::{
+    ClientMetadata, DriverInfo, EstablishOptions, SaslMechanism, ServerApi,
+};
 use cenote_core::error::ConnectionError;
 use cenote_core::uri::{ConnectionString, Credential};
 
@@ -34,6 +36,10 @@ impl ClientMetadataStore {
         let Stored { options, monitoring, .. } = &mut *self.lock();
         Arc::make_mut(options).server_api = Some(api);
         *monitoring = Arc::new(options.for_monitor());
+    }
+
+    pub(super) fn authenticate_by(&self, mechanism: Arc<dyn SaslMechanism>) {
+        Arc::make_mut(&mut self.lock().options).sasl_mechanism = Some(mechanism);
     }
 
     /// For connections that are opened from now on.

@@ -28,7 +28,9 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use cenote_core::address::ServerAddress;
-use cenote_core::connect::{ClientMetadata, DriverInfo, EstablishOptions, ServerApi};
+use cenote_core::connect::{
+    ClientMetadata, DriverInfo, EstablishOptions, SaslMechanism, ServerApi,
+};
 use cenote_core::error::{ConnectionError, Stage};
 use cenote_core::uri::{ConnectionString, Credential};
 use rustls::{ClientConfig, ClientConnection};
@@ -94,8 +96,8 @@ impl<R> MongoConnector<R> {
     ///
     /// # Errors
     ///
-    /// A TLS file that cannot be read or is invalid; an application name that is too long; an authentication
-    /// mechanism that is not supported, or a credential that it cannot use.
+    /// A TLS file that cannot be read or is invalid; an application name that is too long. Whether its credential can
+    /// be used is [checked](Connector::check) when the pool is built.
     pub fn new(uri: &ConnectionString) -> Result<Self, ConnectionError> {
         Self::with_settings(uri, Settings::new(uri)?)
     }
@@ -113,7 +115,6 @@ impl<R> MongoConnector<R> {
     }
 
     fn with_settings(uri: &ConnectionString, settings: Settings) -> Result<Self, ConnectionError> {
-        settings.options().check_credential()?;
         let tls = uri.tls.enabled().then(|| tls::config(&uri.tls)).transpose()?.map(Arc::new);
         Ok(Self {
             settings: Arc::new(settings),
@@ -130,6 +131,14 @@ impl<R> MongoConnector<R> {
     #[must_use]
     pub fn with_server_api(self, api: ServerApi) -> Self {
         self.settings.declare(api);
+        self
+    }
+
+    /// Authenticates connections that are opened from now on, by this connector and its clones, by a mechanism of the
+    /// application's own: see [`Builder::sasl_mechanism`](crate::builder::Builder::sasl_mechanism).
+    #[must_use]
+    pub fn with_sasl_mechanism(self, mechanism: Arc<dyn SaslMechanism>) -> Self {
+        self.settings.authenticate_by(mechanism);
         self
     }
 
@@ -258,6 +267,12 @@ impl<R: Network> Connector<R> for MongoConnector<R> {
 
     const LOOKS_AT_IDLE: bool = true;
 
+    /// Whether the credential and the mechanism can be used.
+    // AU-07
+    fn check(&self) -> Result<(), ConnectionError> {
+        self.settings.options().check_credential()
+    }
+
     async fn connect(
         &self,
         target: Target<R>,
@@ -313,6 +328,10 @@ impl<R> FromUri for MongoConnector<R> {
 
     fn with_server_api(self, api: ServerApi) -> Self {
         Self::with_server_api(self, api)
+    }
+
+    fn with_sasl_mechanism(self, mechanism: Arc<dyn SaslMechanism>) -> Self {
+        Self::with_sasl_mechanism(self, mechanism)
     }
 }
 

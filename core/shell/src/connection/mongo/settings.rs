@@ -3,7 +3,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use cenote_core::connect::{
-    ClientMetadata, ConnectionDescription, DriverInfo, EstablishOptions, ScramCache, ServerApi,
+    ClientMetadata, ConnectionDescription, DriverInfo, EstablishOptions, SaslMechanism, ScramCache,
+    ServerApi,
 };
 use cenote_core::error::{ConnectionError, Stage};
 use cenote_core::pool::ServiceId;
@@ -64,6 +65,10 @@ impl Settings {
 
     pub(super) fn declare(&self, api: ServerApi) {
         self.metadata.declare(api);
+    }
+
+    pub(super) fn authenticate_by(&self, mechanism: Arc<dyn SaslMechanism>) {
+        self.metadata.authenticate_by(mechanism);
     }
 
     pub(super) fn options(&self) -> Arc<EstablishOptions> {
