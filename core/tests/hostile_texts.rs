@@ -189,7 +189,7 @@ fn described(hello: &RawDocumentBuf) -> ConnectionDescription {
         match establish.next_step().expect("no error") {
             Step::Receive => establish.reply(hello, &mut ScramCache::default()),
             Step::Done(server) => return *server,
-            Step::Send(_) | Step::Handshaken(_) | Step::Derive(_) => {}
+            Step::Send(_) | Step::Handshaken(_) | Step::Derive(_) | Step::Token { .. } => {}
         }
     }
 }

@@ -160,7 +160,12 @@ fn credentials_that_do_not_fit_the_mechanism() {
             Some(MongodbAws),
             UsernameMissing,
         ),
-        ("AU-55", "a/?", Some(MongodbOidc), PropertyMissing { name: "ENVIRONMENT" }),
+        (
+            "AU-55",
+            "a/?authMechanismProperties=TOKEN_RESOURCE:x",
+            Some(MongodbOidc),
+            PropertyMissing { name: "ENVIRONMENT" },
+        ),
         (
             "AU-55",
             "a/?authMechanismProperties=ENVIRONMENT:gcp",

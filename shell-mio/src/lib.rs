@@ -126,7 +126,9 @@ pub use cenote_core::address::{AddressError, ServerAddress};
 pub use cenote_core::client::{
     ClientError, ReadPreference, SelectionError, Selector, ServerEvent, ServerStatus, TimeLimit,
 };
-pub use cenote_core::connect::{DriverInfo, ServerApi};
+pub use cenote_core::connect::{
+    AccessToken, DriverInfo, SaslConversation, SaslMechanism, ServerApi,
+};
 pub use cenote_core::error::{
     CommandError, ConnectionError, InterruptedError, OperationError, PoolError, RetryWrites, Wait,
     WaitLimit,
@@ -147,6 +149,7 @@ pub use cenote_shell::interrupt::Interrupter;
 pub use cenote_shell::leak::LeakReport;
 #[cfg(feature = "metrics")]
 pub use cenote_shell::metrics::Metrics;
+pub use cenote_shell::oidc::TokenRequest;
 pub use cenote_shell::operation::OperationOptions;
 pub use cenote_shell::trace::{Recording, RecordingError};
 pub use client::{Client, ClientBuilder, Pinned};

@@ -128,6 +128,7 @@ impl Conversation {
                 }
                 Step::Receive => panic!("answered at once"),
                 Step::Derive(derivation) => establish.derived(derivation.run(), cache),
+                Step::Token { .. } => panic!("not with this credential"),
                 Step::Handshaken(_) => {}
                 Step::Done(_) => return self.replies.len() - replies.len(),
             }

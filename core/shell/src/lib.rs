@@ -82,6 +82,7 @@ pub mod log;
 pub mod metrics;
 #[cfg(feature = "tls")]
 pub mod monitor;
+pub mod oidc;
 pub mod operation;
 pub mod platform;
 pub mod pool;

@@ -2,7 +2,7 @@ use bson::raw::{RawDocument, RawDocumentBuf, cstr};
 use zeroize::Zeroizing;
 
 use super::{
-    EstablishOptions, Nonce, ScramCache,
+    AccessToken, EstablishOptions, Nonce, ScramCache,
     command::Draft,
     field,
     mechanism::SaslMechanism,
@@ -78,17 +78,32 @@ fn check_credential(credential: &Credential) -> Result<(), ConnectionError> {
         }
         Some(Mechanism::Plain) => plain_payload(credential).map(drop)?,
         Some(Mechanism::MongodbX509) => check_x509(credential)?,
-        Some(
-            mechanism @ (Mechanism::Gssapi
-            | Mechanism::MongodbAws
-            | Mechanism::MongodbOidc
-            | Mechanism::Custom(_)),
-        ) => return Err(unsupported(mechanism)),
+        Some(Mechanism::MongodbOidc) => return check_oidc(credential),
+        Some(mechanism @ (Mechanism::Gssapi | Mechanism::MongodbAws | Mechanism::Custom(_))) => {
+            return Err(unsupported(mechanism));
+        }
     }
     match credential.mechanism_properties.is_empty() {
         true => Ok(()),
         false => Err(configuration("SCRAM, X.509 and PLAIN have no mechanism properties")),
     }
+}
+
+// AU-55
+fn check_oidc(credential: &Credential) -> Result<(), ConnectionError> {
+    if credential.password.is_some() {
+        return Err(configuration("MONGODB-OIDC takes no password"));
+    }
+    if credential.source != "$external" {
+        return Err(configuration("MONGODB-OIDC has users in $external only"));
+    }
+    if credential.mechanism_properties.is_empty() {
+        return Ok(());
+    }
+    Err(configuration(
+        "no ENVIRONMENT of MONGODB-OIDC is built in: leave authMechanismProperties out, and set a callback that returns \
+         access tokens",
+    ))
 }
 
 // AU-46
@@ -125,6 +140,11 @@ pub(super) fn chosen(options: &EstablishOptions, offers_scram_sha_256: bool) -> 
     }
 }
 
+/// Whether connections authenticate with access tokens.
+pub(super) fn uses_tokens(options: &EstablishOptions) -> bool {
+    chosen(options, true) == Some(Mechanism::MongodbOidc) && options.sasl_mechanism.is_none()
+}
+
 impl Authentication {
     /// # Errors
     ///
@@ -140,6 +160,17 @@ impl Authentication {
             (None, Some(credential)) => Self::of(mechanism, credential, options, nonce),
             (None, None) => Err(unsupported(mechanism)),
         }
+    }
+
+    /// With an access token, in one step.
+    pub(super) fn with_token(
+        token: &AccessToken,
+        options: &EstablishOptions,
+    ) -> Result<Self, ConnectionError> {
+        let source = options.credential.as_ref().map_or("$external", |it| it.source.as_str());
+        let conversation = Box::new(OneMessage(token.payload()));
+        let method = Method::Sasl(Sasl::new(Mechanism::MongodbOidc, conversation)?);
+        Ok(Self { source: source.to_owned(), method })
     }
 
     fn own(mechanism: Mechanism, own: &dyn SaslMechanism) -> Result<Self, ConnectionError> {

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use bson::RawDocument;
 
 use super::{
-    Command, ConnectionDescription, DerivedKeys, EstablishOptions, KeyDerivation, Nonce,
-    ScramCache, ServerKind,
+    AccessToken, Command, ConnectionDescription, DerivedKeys, EstablishOptions, KeyDerivation,
+    Nonce, ScramCache, ServerKind,
     authentication::{self, Authentication, Progress},
     hello,
     hello_reply::HelloReply,
@@ -47,6 +47,8 @@ use crate::uri::Mechanism;
 ///         }
 ///         // Not without a credential.
 ///         Step::Derive(derivation) => establish.derived(derivation.run(), &mut cache),
+///         // Not without a credential for MONGODB-OIDC.
+///         Step::Token { .. } => establish.failed("there are no tokens"),
 ///         // Tell the pool.
 ///         Step::Handshaken(description) => assert_eq!(description.max_wire_version, 25),
 ///         Step::Done(description) => break description,
@@ -60,6 +62,12 @@ pub struct Establish {
     /// For a second conversation, when what the first one began was of no use.
     second_nonce: Nonce,
     phase: Phase,
+    /// The access token that the server gets, or has accepted.
+    token: Option<AccessToken>,
+    /// Whether that is one that earlier connections used, so that there may be a newer one.
+    token_is_cached: bool,
+    /// Whether the connection was in use already.
+    is_again: bool,
     /// The step that the embedder has not taken yet.
     steps: VecDeque<Step>,
 }
@@ -77,6 +85,12 @@ pub enum Step {
     /// else, and feed what comes out to [`Establish::derived`]. Only where the [`ScramCache`] did
     /// not know it. Calling it again returns the same.
     Derive(KeyDerivation),
+    /// Get an access token from the application, and feed it to [`Establish::token`]. With a token that the server
+    /// has refused with code 18, another one than that. Calling it again returns the same.
+    Token {
+        /// The token that was refused.
+        refused: Option<AccessToken>,
+    },
     /// Hello is answered. Tell the pool, which may want to know the service, and go on.
     Handshaken(Box<ConnectionDescription>),
     /// The connection can be used. Calling it again returns the same.
@@ -92,6 +106,11 @@ enum Phase {
         conversation: Authentication,
         description: Box<ConnectionDescription>,
     },
+    /// An access token is to come.
+    Token {
+        refused: Option<AccessToken>,
+        description: Box<ConnectionDescription>,
+    },
     Done(Box<ConnectionDescription>),
     Failed(ConnectionError),
 }
@@ -102,7 +121,7 @@ impl Phase {
         match self {
             Self::Hello { .. } | Self::Failed(_) => true,
             Self::Authentication { conversation, .. } => conversation.derivation().is_none(),
-            Self::Done(_) => false,
+            Self::Token { .. } | Self::Done(_) => false,
         }
     }
 }
@@ -132,8 +151,103 @@ impl Establish {
             options,
             second_nonce,
             phase: Phase::Hello { speculation },
+            token: None,
+            token_is_cached: false,
+            is_again: false,
             steps: VecDeque::from([Step::Send(hello)]),
         })
+    }
+
+    /// A machine for a connection in use whose server asks for
+    /// [reauthentication](https://github.com/mongodb/specifications/blob/master/source/auth/auth.md#reauthentication)
+    /// (code 391, [`requires_reauthentication`](crate::error::CommandError::requires_reauthentication)): the
+    /// conversation of the connection's mechanism, without hello. `description` is that of the connection, and the nonce
+    /// must never have been used. Errors are at [`Stage::Operation`].
+    ///
+    /// With access tokens, drop the connection's own from those that are kept first, and give what is left to
+    /// [`use_token`](Self::use_token).
+    ///
+    /// # Errors
+    ///
+    /// As [`new`](Self::new), and when the connection has no mechanism.
+    pub fn reauthenticate(
+        options: Arc<EstablishOptions>,
+        nonce: Nonce,
+        description: Box<ConnectionDescription>,
+    ) -> Result<Self, ConnectionError> {
+        let begin = || match description.mechanism {
+            Some(Mechanism::MongodbOidc) if options.uses_access_tokens() => Ok(None),
+            Some(mechanism) => {
+                authentication::check(&options)?;
+                Authentication::new(mechanism, &options, &nonce).map(Some)
+            }
+            None => {
+                let reason = "the connection has no mechanism to authenticate by";
+                Err(ConnectionError::configuration(Stage::Authentication, reason))
+            }
+        };
+        let conversation = begin().map_err(|error| error.of_reauthentication())?;
+        let mut steps = VecDeque::new();
+        let phase = match conversation {
+            Some(conversation) => {
+                let first = conversation.first();
+                steps.push_back(Step::Send(
+                    first.send_to(conversation.source(), options.server_api),
+                ));
+                Phase::Authentication { conversation, description }
+            }
+            None => Phase::Token { refused: None, description },
+        };
+        Ok(Self {
+            options,
+            second_nonce: nonce,
+            phase,
+            token: None,
+            token_is_cached: false,
+            is_again: true,
+            steps,
+        })
+    }
+
+    /// The access token by which connections before this one were authenticated, if there is one: hello then carries
+    /// it, and if the server refuses it (code 18), [`Step::Token`] asks for another one. To be called before the first
+    /// step. Without effect if connections do not authenticate with tokens.
+    pub fn use_token(&mut self, token: AccessToken) {
+        if !self.options.uses_access_tokens() {
+            return;
+        }
+        match &mut self.phase {
+            Phase::Hello { speculation } => {
+                let begun = Authentication::with_token(&token, &self.options);
+                *speculation = begun.ok();
+                let document = speculation.as_ref().map(Authentication::speculative);
+                let hello = hello::hello(&self.options, document.as_ref());
+                self.steps = VecDeque::from([Step::Send(hello)]);
+                (self.token, self.token_is_cached) = (Some(token), true);
+            }
+            Phase::Token { .. } => self.start_with(token, true),
+            Phase::Authentication { .. } | Phase::Done(_) | Phase::Failed(_) => {}
+        }
+    }
+
+    /// What [`Step::Token`] asked for.
+    pub fn token(&mut self, token: AccessToken) {
+        match &self.phase {
+            Phase::Token { .. } => self.start_with(token, false),
+            // The conversation is over.
+            Phase::Failed(_) => {}
+            Phase::Hello { .. } | Phase::Authentication { .. } | Phase::Done(_) => {
+                let reason = "a token was given without a request";
+                self.fail(ConnectionError::configuration(self.stage(), reason));
+            }
+        }
+    }
+
+    /// The access token by which the connection is authenticated, for
+    /// [reauthentication](Self::reauthenticate) later.
+    #[must_use]
+    pub const fn access_token(&self) -> Option<&AccessToken> {
+        self.token.as_ref()
     }
 
     /// The next step.
@@ -152,6 +266,7 @@ impl Establish {
                 Some(derivation) => Ok(Step::Derive(derivation.clone())),
                 None => Ok(Step::Receive),
             },
+            Phase::Token { refused, .. } => Ok(Step::Token { refused: refused.clone() }),
             Phase::Done(description) => Ok(Step::Done(description.clone())),
             Phase::Failed(error) => Err(error.clone()),
         }
@@ -175,7 +290,7 @@ impl Establish {
             Phase::Authentication { conversation, .. } => conversation.derived(&keys),
             // The conversation is over.
             Phase::Failed(_) => return,
-            Phase::Hello { .. } | Phase::Done(_) => {
+            Phase::Hello { .. } | Phase::Token { .. } | Phase::Done(_) => {
                 let reason = "keys were derived without a request";
                 Err(ConnectionError::configuration(self.stage(), reason))
             }
@@ -214,7 +329,7 @@ impl Establish {
     pub fn stage(&self) -> Stage {
         match &self.phase {
             Phase::Hello { .. } => Stage::Hello,
-            Phase::Authentication { .. } => Stage::Authentication,
+            Phase::Authentication { .. } | Phase::Token { .. } => Stage::Authentication,
             Phase::Done(_) => Stage::Operation,
             Phase::Failed(error) => error.stage(),
         }
@@ -232,6 +347,7 @@ impl Establish {
     /// the pool must know which service failed.
     fn fail(&mut self, error: ConnectionError) {
         self.steps.retain(|step| matches!(step, Step::Handshaken(_)));
+        let error = if self.is_again { error.of_reauthentication() } else { error };
         if !matches!(self.phase, Phase::Failed(_)) {
             self.phase = Phase::Failed(error);
         }
@@ -247,12 +363,17 @@ impl Establish {
                 let speculation = speculation.take();
                 self.hello_reply(reply, speculation, cache)
             }
-            Phase::Authentication { conversation, .. } => {
-                let progress = conversation.reply(reply, cache)?;
-                self.advance(progress);
+            Phase::Authentication { conversation, description } => {
+                let outcome = conversation.reply(reply, cache);
+                if self.token_is_cached && outcome.as_ref().is_err_and(is_authentication_failure) {
+                    let (refused, description) = (self.token.take(), description.clone());
+                    self.phase = Phase::Token { refused, description };
+                    return Ok(());
+                }
+                self.advance(outcome?);
                 Ok(())
             }
-            Phase::Done(_) | Phase::Failed(_) => Ok(()),
+            Phase::Token { .. } | Phase::Done(_) | Phase::Failed(_) => Ok(()),
         }
     }
 
@@ -286,6 +407,10 @@ impl Establish {
         speculation: Option<Authentication>,
         cache: &mut ScramCache,
     ) -> Result<(), ConnectionError> {
+        if self.options.uses_access_tokens() {
+            self.authenticate_by_token(reply, speculation, cache);
+            return Ok(());
+        }
         let speculation = speculation.filter(|it| it.mechanism() == mechanism);
         let (conversation, progress) = match speculation.zip(reply.speculative) {
             Some((mut conversation, reply)) => {
@@ -305,6 +430,40 @@ impl Establish {
         Ok(())
     }
 
+    /// A token that hello carried for nothing is sent again: the server may have ignored it.
+    fn authenticate_by_token(
+        &mut self,
+        reply: &HelloReply<'_>,
+        speculation: Option<Authentication>,
+        cache: &mut ScramCache,
+    ) {
+        let description = Box::new(reply.description.clone());
+        if let Some((mut conversation, reply)) = speculation.zip(reply.speculative) {
+            if let Ok(progress) = conversation.speculative_reply(reply, cache) {
+                self.phase = Phase::Authentication { conversation, description };
+                return self.advance(progress);
+            }
+        }
+        self.phase = Phase::Token { refused: None, description };
+        if let Some(token) = self.token.take() {
+            self.start_with(token, true);
+        }
+    }
+
+    /// From [`Phase::Token`] on.
+    fn start_with(&mut self, token: AccessToken, is_cached: bool) {
+        let Phase::Token { description, .. } = &self.phase else { return };
+        match Authentication::with_token(&token, &self.options) {
+            Ok(conversation) => {
+                let (first, description) = (conversation.first(), description.clone());
+                self.phase = Phase::Authentication { conversation, description };
+                (self.token, self.token_is_cached) = (Some(token), is_cached);
+                self.advance(Progress::Send(first));
+            }
+            Err(error) => self.fail(error),
+        }
+    }
+
     fn advance(&mut self, progress: Progress) {
         let Phase::Authentication { conversation, description } = &mut self.phase else { return };
         match progress {
@@ -319,4 +478,9 @@ impl Establish {
             }
         }
     }
+}
+
+/// `AuthenticationFailed`: the server knows the mechanism, and does not take the token.
+fn is_authentication_failure(error: &ConnectionError) -> bool {
+    error.command_error().is_some_and(|refusal| refusal.code == Some(18))
 }

@@ -8,9 +8,12 @@
 //! 2. Hello: what the client is ([`ClientMetadata`]), what it can do, and, to save a round trip,
 //!    the first command of the authentication.
 //! 3. [`Step::Handshaken`]: what the server is. The pool is told before authentication begins.
-//! 4. SCRAM-SHA-256, SCRAM-SHA-1, X.509 or PLAIN, if there is a credential; or a [`SaslMechanism`] of the embedder's
+//! 4. SCRAM-SHA-256, SCRAM-SHA-1, X.509, PLAIN or OIDC, if there is a credential; or a [`SaslMechanism`] of the embedder's
 //!    own.
 //! 5. [`Step::Done`]: the connection can be used.
+//!
+//! A connection in use goes through the fourth step again when the server asks for that
+//! ([`Establish::reauthenticate`]).
 //!
 //! A monitor goes the same way without a credential, and then asks again and again
 //! ([`Command::check`], [`Command::awaited_check`]).
@@ -20,6 +23,7 @@
 //! that names stage and reason. Passwords, keys, payloads and nonces are never shown, and what is
 //! secret for longer than a message is overwritten when it is dropped.
 
+mod access_token;
 mod authentication;
 mod check;
 mod command;
@@ -39,6 +43,7 @@ mod scram;
 mod socks5;
 
 pub use self::{
+    access_token::AccessToken,
     command::Command,
     description::{ConnectionDescription, Limits, ServerKind},
     environment::Environment,

@@ -135,6 +135,13 @@ impl EstablishOptions {
         authentication::check(self)
     }
 
+    /// Whether connections authenticate with access tokens (`MONGODB-OIDC`), for which
+    /// [`Step::Token`](super::Step::Token) asks.
+    #[must_use]
+    pub fn uses_access_tokens(&self) -> bool {
+        authentication::uses_tokens(self)
+    }
+
     /// Whether any server that can be meant knows `hello` by that name.
     pub(super) const fn speaks_hello(&self) -> bool {
         self.load_balanced || self.server_api.is_some()

@@ -84,6 +84,14 @@ impl CommandError {
         self.code == Some(MAX_TIME_EXPIRED)
     }
 
+    /// Whether the connection has to [authenticate again](https://github.com/mongodb/specifications/blob/master/source/auth/auth.md#reauthentication)
+    /// before the command is sent once more: `ReauthenticationRequired`, when the user's access token has expired.
+    // AU-09
+    #[must_use]
+    pub fn requires_reauthentication(&self) -> bool {
+        self.code == Some(REAUTHENTICATION_REQUIRED)
+    }
+
     /// Whether the server attached this label.
     #[must_use]
     pub fn has_label(&self, label: &str) -> bool {
@@ -142,6 +150,9 @@ impl core::error::Error for CommandError {}
 
 /// The server's code for `maxTimeMS` that ran out.
 const MAX_TIME_EXPIRED: i32 = 50;
+
+/// The server's code for a credential that has expired.
+const REAUTHENTICATION_REQUIRED: i32 = 391;
 
 /// The codes of the retryable-reads specification: the state changes, and trouble behind the
 /// server that may be over at the next attempt.

@@ -173,6 +173,13 @@ impl ConnectionError {
         Self { inner: Arc::new(Inner { stage, kind, reason, source: Some(source.into()) }) }
     }
 
+    /// The same on a connection that was in use already.
+    #[cfg(feature = "protocol")]
+    pub(crate) fn of_reauthentication(&self) -> Self {
+        let reason = format!("re-authentication failed: {}", self.reason());
+        Self::new(Stage::Operation, self.kind().clone(), &reason, Some(self.clone().into()))
+    }
+
     fn new(stage: Stage, kind: Kind, reason: &str, source: Option<BoxError>) -> Self {
         let reason = OneLine::text(reason).to_string();
         Self { inner: Arc::new(Inner { stage, kind, reason, source }) }

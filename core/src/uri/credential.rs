@@ -229,7 +229,11 @@ impl Credential {
     fn check_oidc(&self) -> Result<(), CredentialProblem> {
         self.check_value(ENVIRONMENT, &["azure", "gcp", "k8s", "test"])?;
         let Some(environment) = self.mechanism_properties.get(ENVIRONMENT) else {
-            return Err(CredentialProblem::PropertyMissing { name: ENVIRONMENT });
+            // Tokens then come from a callback, of which a connection string knows nothing.
+            return match self.mechanism_properties.is_empty() {
+                true => Ok(()),
+                false => Err(CredentialProblem::PropertyMissing { name: ENVIRONMENT }),
+            };
         };
         let needs_resource = matches!(environment.expose(), "azure" | "gcp");
         match (needs_resource, self.mechanism_properties.contains_key(TOKEN_RESOURCE)) {

@@ -14,7 +14,7 @@ pub enum Mechanism {
     Gssapi,
     /// `MONGODB-AWS`. Read, but not spoken.
     MongodbAws,
-    /// `MONGODB-OIDC`. Read, but not spoken.
+    /// `MONGODB-OIDC`: access tokens, which a callback of the application returns. No `ENVIRONMENT` is built in.
     MongodbOidc,
     /// A mechanism of the embedder's own that has no variant here, by its name. No connection string has it.
     Custom(&'static str),

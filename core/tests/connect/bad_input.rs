@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bson::{Bson, Document, RawDocument};
-use cenote_core::connect::{Establish, Nonce, ProxyStep, ScramCache, Socks5, Step};
+use cenote_core::connect::{AccessToken, Establish, Nonce, ProxyStep, ScramCache, Socks5, Step};
 use cenote_core::uri::Mechanism;
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
@@ -29,6 +29,7 @@ fn play(uri: &str, replies: &[&RawDocument]) {
         match establish.next_step() {
             Ok(Step::Send(_) | Step::Handshaken(_)) => {}
             Ok(Step::Derive(derivation)) => establish.derived(derivation.run(), &mut cache),
+            Ok(Step::Token { .. }) => establish.token(AccessToken::new("token")),
             Ok(Step::Receive) => {
                 let reply = replies.next().expect("the last one, if no other");
                 establish.reply(reply, &mut cache);

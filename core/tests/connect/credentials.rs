@@ -21,7 +21,8 @@ fn what_is_not_spoken_is_a_configuration_error() {
         ),
         (
             "mongodb://db/?authMechanism=MONGODB-OIDC&authMechanismProperties=ENVIRONMENT:test",
-            "the mechanism MONGODB-OIDC is not supported",
+            "no ENVIRONMENT of MONGODB-OIDC is built in: leave authMechanismProperties out, and set a callback that \
+             returns access tokens",
         ),
         ("mongodb://u@db", "SCRAM-SHA-256 needs a password"),
         (

@@ -10,6 +10,7 @@ mod conversations;
 mod credentials;
 mod hello;
 mod metadata;
+mod oidc;
 mod on_the_wire;
 mod own_mechanism;
 mod refused;

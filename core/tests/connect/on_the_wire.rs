@@ -83,6 +83,7 @@ fn establish(which: usize, damage: Damage) -> Result<ConnectionDescription, Conn
                 Err(error) => establish.garbled(&error.to_string()),
             },
             Step::Derive(derivation) => establish.derived(derivation.run(), &mut cache),
+            Step::Token { .. } => panic!("not with this credential"),
             Step::Handshaken(_) => {}
             Step::Done(description) => return Ok(*description),
         }

@@ -263,7 +263,7 @@ fn a_connection_that_breaks() {
                         establish.derived(derivation.run(), &mut ScramCache::default());
                     }
                     Ok(Step::Handshaken(_)) => {}
-                    Ok(Step::Receive | Step::Done(_)) => panic!("it broke"),
+                    Ok(Step::Receive | Step::Token { .. } | Step::Done(_)) => panic!("it broke"),
                     Err(error) => break error,
                 }
             };
@@ -289,7 +289,7 @@ fn challenged(server: &mut Server) -> Establish {
             }
             Step::Handshaken(_) => {}
             Step::Derive(_) => return establish,
-            Step::Receive | Step::Done(_) => break,
+            Step::Receive | Step::Token { .. } | Step::Done(_) => break,
         }
     }
     panic!("no keys were asked for");

@@ -90,6 +90,7 @@ fn a_conversation_shows_nothing() {
                     establish.reply(&reply, &mut cache);
                 }
                 Step::Receive => panic!("answered at once"),
+                Step::Token { .. } => panic!("not with this credential"),
                 Step::Derive(derivation) => {
                     let keys = derivation.run();
                     shown.look(&keys);

@@ -70,6 +70,7 @@ pub(crate) fn converse(
                 establish.reply(&raw(&reply), cache);
             }
             Ok(Step::Derive(derivation)) => establish.derived(derivation.run(), cache),
+            Ok(Step::Token { .. }) => panic!("not with this credential"),
             Ok(Step::Handshaken(description)) => {
                 assert!(handshaken.is_none(), "told once");
                 handshaken = Some(*description);

@@ -17,7 +17,8 @@ use crate::pooled_connection::PooledConnection;
 impl Connection {
     /// Begins a command without blocking, for an application with an event loop of its own;
     /// [`advance`](Self::advance) goes on with it. `timeoutMS` limits it until its [deadline](Self::deadline);
-    /// `socketTimeoutMS` is up to the application.
+    /// `socketTimeoutMS` is up to the application. After a refusal with code 391 it is not sent again: the application
+    /// calls [`reauthenticate`](Self::reauthenticate), which blocks, or has the connection closed.
     ///
     /// # Errors
     ///

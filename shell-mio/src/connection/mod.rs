@@ -9,6 +9,7 @@ mod operations;
 #[cfg_attr(not(unix), path = "windows.rs")]
 mod os;
 mod raw_stream;
+mod reauthentication;
 mod timeout;
 
 use std::convert::Infallible;
@@ -19,7 +20,9 @@ use std::time::Instant;
 use cenote_core::connect::ConnectionDescription;
 use cenote_core::error::{ConnectionError, Stage};
 use cenote_core::wire::MessageLimit;
-use cenote_shell::connection::{self, ConnectionParts, OpenedConnection, Transport};
+use cenote_shell::connection::{
+    self, ConnectionParts, OpenedConnection, Reauthentication, Transport,
+};
 use cenote_shell::interrupt::Interrupter;
 use cenote_shell::operation::{CommandTimeouts, OperationLimit, OperationOptions};
 use cenote_shell::transport_error::TransportError;
@@ -71,6 +74,8 @@ pub struct Connection {
     timeouts: CommandTimeouts,
     /// Of a message of the driver's own, until its reply is there.
     of_exchange: Option<OperationLimit>,
+    /// `None` if it was not authenticated.
+    reauthentication: Option<Box<Reauthentication>>,
 }
 
 impl Connection {
@@ -146,13 +151,20 @@ impl Connection {
 
 impl OpenedConnection<EventLoop> for Connection {
     fn from_opened(opened: connection::Connection<EventLoop>) -> io::Result<Self> {
-        let ConnectionParts { runtime, stream, transport, description, timeouts, .. } =
-            opened.into_parts();
+        let ConnectionParts {
+            runtime,
+            stream,
+            transport,
+            description,
+            timeouts,
+            reauthentication,
+            ..
+        } = opened.into_parts();
         let mut socket = BlockingSocket::new(stream.end()?);
         if !runtime.is_embedded() {
             socket.block_for(None)?;
         }
-        Ok(Self { socket, transport, description, timeouts, of_exchange: None })
+        Ok(Self { socket, transport, description, timeouts, of_exchange: None, reauthentication })
     }
 
     fn is_reusable(&self) -> bool {
@@ -175,11 +187,19 @@ impl OpenedConnection<EventLoop> for Connection {
     }
 
     fn reopen(self, runtime: &EventLoop) -> io::Result<connection::Connection<EventLoop>> {
-        let Self { mut socket, transport, description, timeouts, of_exchange: _ } = self;
+        let Self { mut socket, transport, description, timeouts, of_exchange: _, reauthentication } =
+            self;
         socket.never_block()?;
         let stream = runtime.watch(socket.into_socket()?)?;
         let runtime = runtime.clone();
-        let parts = ConnectionParts::new(runtime, stream, transport, description, timeouts);
+        let parts = ConnectionParts::new(
+            runtime,
+            stream,
+            transport,
+            description,
+            timeouts,
+            reauthentication,
+        );
         Ok(connection::Connection::from_parts(parts))
     }
 

@@ -5,7 +5,9 @@ use std::time::Instant;
 use bson::{RawDocument, RawDocumentBuf};
 use cenote_core::error::{ConnectionError, OperationError, Stage};
 use cenote_core::wire::{Flags, MessageBuf};
-use cenote_shell::connection::{judge_within, require_unacknowledged};
+use cenote_shell::connection::{
+    Reauthentication, judge_within, require_unacknowledged, still_required,
+};
 use cenote_shell::operation::{OperationLimit, OperationOptions};
 use cenote_shell::transport_error::TransportError;
 
@@ -30,7 +32,8 @@ impl Connection {
         self.command_with(database, command, OperationOptions::new())
     }
 
-    /// As [`command`](Self::command), with options of this call.
+    /// As [`command`](Self::command), with options of this call. If the server asks for another authentication
+    /// (code 391), the connection [authenticates again](Self::reauthenticate), and the command is sent once more.
     ///
     /// With a limit, which may be `timeoutMS`, the command is sent with the `maxTimeMS` that is left of it, and must
     /// not bring its own: the server refuses the field twice. If the time is over before the command is sent, it is
@@ -48,6 +51,20 @@ impl Connection {
         options: OperationOptions,
     ) -> Result<RawDocumentBuf, ConnectionError> {
         let limit = self.limit(options);
+        let outcome = self.exchange(database, command, limit);
+        if !self.can_reauthenticate() || !Reauthentication::is_asked_for(&outcome) {
+            return outcome;
+        }
+        self.reauthenticate_within(limit)?;
+        self.exchange(database, command, limit).map_err(still_required)
+    }
+
+    fn exchange(
+        &mut self,
+        database: &str,
+        command: &RawDocument,
+        limit: OperationLimit,
+    ) -> Result<RawDocumentBuf, ConnectionError> {
         let sent = self.send_within(command, database, Flags::NONE, limit);
         let reply =
             sent.and_then(|()| self.read(limit, |transport, mut io| transport.read(&mut io)));
@@ -216,6 +233,15 @@ impl PooledConnection<MongoConnector> {
         command: &RawDocument,
     ) -> Result<(), OperationError> {
         self.run(|connection| connection.command_unacknowledged(database, command))
+    }
+
+    /// [`Connection::reauthenticate`].
+    ///
+    /// # Errors
+    ///
+    /// As there, or the pool interrupted the connection.
+    pub fn reauthenticate(&mut self) -> Result<(), OperationError> {
+        self.run(Connection::reauthenticate)
     }
 
     /// [`Connection::send`].

@@ -47,6 +47,7 @@ pub(super) mod code {
     pub(in super::super) const MECHANISM_UNAVAILABLE: i32 = 334;
     pub(in super::super) const UNSUPPORTED_OP_QUERY: i32 = 352;
     pub(in super::super) const LOAD_BALANCER_MISMATCH: i32 = 354;
+    pub(in super::super) const REAUTHENTICATION_REQUIRED: i32 = 391;
     pub(in super::super) const NOT_WRITABLE_PRIMARY: i32 = 10107;
     pub(in super::super) const OBJECT_TOO_LARGE: i32 = 10334;
     pub(in super::super) const DUPLICATE_KEY: i32 = 11000;

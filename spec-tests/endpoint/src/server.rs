@@ -14,6 +14,7 @@ use super::session::Session;
 use super::settings::{Settings, SettingsError};
 use super::statistics::Statistics;
 use super::topology::{Role, Topology};
+use super::user::AccessToken;
 use super::world::World;
 
 /// The whole server: users, collections, fail points, topology, and all connections.
@@ -152,6 +153,12 @@ impl Server {
     /// What a client would be told.
     pub fn set_fail_point(&mut self, command: &RawDocument) -> Result<(), Refusal> {
         self.world.fail_point.configure(command).map(|_| ())
+    }
+
+    /// From now on these access tokens are valid, and no others. A connection that has authenticated by another one
+    /// gets `ReauthenticationRequired` (391) for every command that needs a login, until it authenticates again.
+    pub fn set_access_tokens(&mut self, tokens: Vec<AccessToken>) {
+        self.world.users.set_tokens(tokens);
     }
 
     /// The topology as it is now.

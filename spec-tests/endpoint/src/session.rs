@@ -6,6 +6,7 @@ use super::fault::ScramFault;
 use super::faults::{Seen, Suspect};
 use super::output::Peer;
 use super::topology::Service;
+use super::user::AccessToken;
 
 /// What the server knows of one connection, as far as commands are concerned.
 #[derive(Debug)]
@@ -23,6 +24,8 @@ pub(super) struct Session {
     pub(super) conversations: i32,
     /// The users that have logged in, with their databases.
     pub(super) authenticated: Vec<(String, String)>,
+    /// The access token by which the last of them did.
+    pub(super) token: Option<AccessToken>,
     pub(super) seen: Seen,
     /// The next conversation goes wrong.
     pub(super) scram_fault: Option<ScramFault>,
@@ -40,6 +43,7 @@ impl Session {
             conversation: None,
             conversations: 0,
             authenticated: Vec::new(),
+            token: None,
             seen: Seen::new(),
             scram_fault: None,
         }

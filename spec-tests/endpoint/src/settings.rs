@@ -9,7 +9,7 @@ use thiserror::Error;
 
 use super::fault::Script;
 use super::topology::Topology;
-use super::user::{Mechanism, User};
+use super::user::{AccessToken, Mechanism, User};
 
 /// The configuration of a server. [`Settings::default`] is a standalone server without users and
 /// authentication that offers every compressor that is built in.
@@ -29,6 +29,9 @@ pub struct Settings {
     pub auth: bool,
     /// The users that can authenticate, whether or not [`auth`](Self::auth) requires it.
     pub users: Vec<User>,
+    /// The access tokens that MONGODB-OIDC accepts; [`Server::set_access_tokens`](crate::Server::set_access_tokens)
+    /// replaces them.
+    pub access_tokens: Vec<AccessToken>,
     /// The authentication mechanisms that the server supports.
     pub mechanisms: Vec<Mechanism>,
     /// Parameters of SCRAM.
@@ -127,6 +130,7 @@ impl Default for Settings {
             topology: Topology::Standalone,
             auth: false,
             users: Vec::new(),
+            access_tokens: Vec::new(),
             mechanisms: Mechanism::ALL.to_vec(),
             scram: ScramSettings::default(),
             any_certificate: false,

@@ -26,6 +26,17 @@ pub enum Mechanism {
     MongodbX509,
     /// `PLAIN`, for users of `$external`.
     Plain,
+    /// `MONGODB-OIDC`, for the holders of [access tokens](crate::Settings::access_tokens).
+    MongodbOidc,
+}
+
+/// An access token that the server accepts with MONGODB-OIDC. `Debug` does not show it.
+#[derive(Clone, PartialEq, Eq)]
+pub struct AccessToken {
+    /// The token itself; the server does not look into it.
+    pub text: String,
+    /// The user of `$external` that it is for.
+    pub user: String,
 }
 
 /// The database of users that other systems know.
@@ -76,6 +87,20 @@ impl User {
     }
 }
 
+impl AccessToken {
+    /// A token for a user.
+    #[must_use]
+    pub fn new(text: &str, user: &str) -> Self {
+        Self { text: text.to_owned(), user: user.to_owned() }
+    }
+}
+
+impl std::fmt::Debug for AccessToken {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("AccessToken").field("user", &self.user).finish_non_exhaustive()
+    }
+}
+
 impl std::fmt::Debug for User {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self { name, password: _, database, mechanisms } = self;
@@ -89,7 +114,8 @@ impl std::fmt::Debug for User {
 
 impl Mechanism {
     /// Every mechanism.
-    pub const ALL: [Self; 4] = [Self::ScramSha1, Self::ScramSha256, Self::MongodbX509, Self::Plain];
+    pub const ALL: [Self; 5] =
+        [Self::ScramSha1, Self::ScramSha256, Self::MongodbX509, Self::Plain, Self::MongodbOidc];
 
     /// The name in commands.
     #[must_use]
@@ -99,6 +125,7 @@ impl Mechanism {
             Self::ScramSha256 => "SCRAM-SHA-256",
             Self::MongodbX509 => "MONGODB-X509",
             Self::Plain => "PLAIN",
+            Self::MongodbOidc => "MONGODB-OIDC",
         }
     }
 

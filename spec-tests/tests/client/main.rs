@@ -12,6 +12,7 @@ mod load_balanced;
 mod load_balanced_trouble;
 mod metadata;
 mod new_credentials;
+mod oidc;
 mod own_mechanism;
 mod partition;
 mod paused;

@@ -9,13 +9,14 @@ use std::time::{Duration, Instant};
 use bson::{RawDocument, RawDocumentBuf};
 use cenote_core::address::ServerAddress;
 use cenote_core::client::{ClientError, Selector, ServerEvent, ServerStatus};
-use cenote_core::connect::{DriverInfo, SaslMechanism, ServerApi};
-use cenote_core::error::{ConnectionError, OperationError, PoolError};
+use cenote_core::connect::{AccessToken, DriverInfo, SaslMechanism, ServerApi};
+use cenote_core::error::{BoxError, ConnectionError, OperationError, PoolError};
 use cenote_core::pool::{Event, PoolOptions, Purpose};
 use cenote_core::topology::TopologyDescription;
 use cenote_core::uri::Credential;
 use cenote_shell::client::{BuiltClient, Client, ClientBuildError, ClientBuilder, Pinned};
 use cenote_shell::connection::{Connection, MongoConnector};
+use cenote_shell::oidc::TokenRequest;
 use cenote_shell::operation::OperationOptions;
 use cenote_shell::pool::PooledConnection;
 use cenote_shell::runtime::{CurrentRuntime, Network};
@@ -93,6 +94,7 @@ pub(crate) trait AnyConnection: Send {
         database: &str,
         command: &RawDocument,
     ) -> Result<RawDocumentBuf, OperationError>;
+    fn reauthenticate(&mut self) -> Result<(), OperationError>;
     /// As it is shown to people.
     fn shown(&self) -> String;
 }
@@ -121,6 +123,39 @@ impl Shell {
             Self::Tokio => Tokio::block_on(async { build::<Client<Tokio>>(uri, api) }),
             Self::Mio => build::<cenote_mio::Client>(uri, api),
             Self::Smol => build::<Client<Smol>>(uri, api),
+        }
+    }
+
+    /// One that takes access tokens from a callback.
+    pub(crate) fn client_with_tokens(
+        self,
+        uri: &str,
+        callback: impl Fn(&TokenRequest) -> Result<AccessToken, BoxError> + Send + Sync + 'static,
+    ) -> Result<Box<dyn AnyClient>, ClientBuildError> {
+        fn build<C: BuiltClient + AnyClient + 'static>(
+            uri: &str,
+            callback: impl Fn(&TokenRequest) -> Result<AccessToken, BoxError> + Send + Sync + 'static,
+        ) -> Result<Box<dyn AnyClient>, ClientBuildError> {
+            let builder = ClientBuilder::<C>::from_uri(uri)?;
+            Ok(Box::new(builder.oidc_callback(callback).build()?))
+        }
+        match self {
+            Self::Tokio => Tokio::block_on(async { build::<Client<Tokio>>(uri, callback) }),
+            Self::Mio => build::<cenote_mio::Client>(uri, callback),
+            Self::Smol => build::<Client<Smol>>(uri, callback),
+        }
+    }
+
+    /// Why there is no client for this connection string.
+    pub(crate) fn refused_client(self, uri: &str) -> String {
+        fn build<C: BuiltClient>(uri: &str) -> String {
+            let built = ClientBuilder::<C>::from_uri(uri).and_then(ClientBuilder::build);
+            built.err().expect("it is refused").to_string()
+        }
+        match self {
+            Self::Tokio => Tokio::block_on(async { build::<Client<Tokio>>(uri) }),
+            Self::Mio => build::<cenote_mio::Client>(uri),
+            Self::Smol => build::<Client<Smol>>(uri),
         }
     }
 
@@ -338,6 +373,10 @@ impl<R: AsyncRuntime> AnyConnection for PooledConnection<R, MongoConnector<R>> {
         R::block_on(self.command(database, command))
     }
 
+    fn reauthenticate(&mut self) -> Result<(), OperationError> {
+        R::block_on(self.reauthenticate())
+    }
+
     fn shown(&self) -> String {
         format!("{self:?}")
     }
@@ -439,6 +478,10 @@ impl AnyConnection for cenote_mio::PooledConnection<cenote_mio::MongoConnector> 
         command: &RawDocument,
     ) -> Result<RawDocumentBuf, OperationError> {
         self.command(database, command)
+    }
+
+    fn reauthenticate(&mut self) -> Result<(), OperationError> {
+        self.reauthenticate()
     }
 
     fn shown(&self) -> String {

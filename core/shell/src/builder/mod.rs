@@ -12,8 +12,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cenote_core::address::ServerAddress;
-use cenote_core::connect::{SaslMechanism, ServerApi};
-use cenote_core::error::ConnectionError;
+use cenote_core::connect::{AccessToken, SaslMechanism, ServerApi};
+use cenote_core::error::{BoxError, ConnectionError};
 use cenote_core::log::LogSettings;
 use cenote_core::pool::PoolOptions;
 use cenote_core::uri::{ConnectionString, UriError};
@@ -26,6 +26,7 @@ use crate::leak::LeakReport;
 use crate::log;
 #[cfg(feature = "metrics")]
 use crate::metrics::Metrics;
+use crate::oidc::{TokenCallback, TokenRequest};
 #[cfg(feature = "tls")]
 use crate::trace::TraceOptions;
 
@@ -68,6 +69,10 @@ pub trait FromUri: Sized {
     /// Authenticates by a mechanism of the application's own.
     #[must_use]
     fn with_sasl_mechanism(self, mechanism: Arc<dyn SaslMechanism>) -> Self;
+
+    /// Takes access tokens for MONGODB-OIDC from `callback`.
+    #[must_use]
+    fn with_token_callback(self, callback: Arc<TokenCallback>) -> Self;
 }
 
 /// How many events wait for the subscribers of a pool at most, unless a builder
@@ -113,6 +118,47 @@ impl<P: BuiltPool<Connector: FromUri>> Builder<P> {
     #[must_use]
     pub fn server_api(mut self, api: ServerApi) -> Self {
         self.0.connector = self.0.connector.with_server_api(api);
+        self
+    }
+
+    /// Authenticates by [MONGODB-OIDC](https://github.com/mongodb/specifications/blob/master/source/auth/auth.md#mongodb-oidc),
+    /// with the access tokens that `callback` returns. The connection string has `authMechanism=MONGODB-OIDC`, perhaps a
+    /// user name, and no `authMechanismProperties`: no `ENVIRONMENT` is built in.
+    ///
+    /// The last token is kept for all connections: hello carries it
+    /// ([speculative authentication](https://github.com/mongodb/specifications/blob/master/source/auth/auth.md#speculative-authentication)).
+    /// The callback is called when there is none, when the server refuses it with code 18, and when the server asks an
+    /// open connection to authenticate again (code 391), which is then done once, before the command is sent again.
+    ///
+    /// The callback may block, for as long as its [timeout](TokenRequest::timeout) says; a connection does not wait
+    /// longer. On tokio and smol it runs on a thread for blocking work, on mio on a thread of its own, and for a pool in
+    /// an application's own loop, which has no threads, in that loop. To authenticate again on mio, it runs on the thread
+    /// that uses the connection. An asynchronous one is driven by the runtime's `block_on`. It is called one at a
+    /// time, 100 ms after the last call at least, and must not use the pool. A panic in it is contained. Its error, which
+    /// must not hold secrets, is the source of the connection's.
+    ///
+    /// ```no_run
+    /// use std::fs;
+    ///
+    /// use cenote_shell::builder::{BuildError, Builder, BuiltPool, FromUri};
+    /// use cenote_shell::cenote_core::connect::AccessToken;
+    ///
+    /// # fn example<P: BuiltPool<Connector: FromUri>>() -> Result<P, BuildError> {
+    /// let uri = "mongodb://db.example.com/?tls=true&authMechanism=MONGODB-OIDC";
+    /// Builder::<P>::from_uri(uri)?
+    ///     .oidc_callback(|_request| {
+    ///         let token = fs::read_to_string("/var/run/secrets/tokens/mongodb")?;
+    ///         Ok(AccessToken::new(token))
+    ///     })
+    ///     .build()
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn oidc_callback(
+        mut self,
+        callback: impl Fn(&TokenRequest) -> Result<AccessToken, BoxError> + Send + Sync + 'static,
+    ) -> Self {
+        self.0.connector = self.0.connector.with_token_callback(Arc::new(callback));
         self
     }
 

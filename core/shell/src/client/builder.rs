@@ -4,7 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use cenote_core::client::ServerEvent;
-use cenote_core::connect::{SaslMechanism, ServerApi};
+use cenote_core::connect::{AccessToken, SaslMechanism, ServerApi};
+use cenote_core::error::BoxError;
 use cenote_core::log::LogSettings;
 use cenote_core::pool::PoolOptions;
 use cenote_core::uri::{ConnectionString, UriWarning};
@@ -16,6 +17,7 @@ use crate::leak::LeakReport;
 use crate::log;
 #[cfg(feature = "metrics")]
 use crate::metrics::Metrics;
+use crate::oidc::{TokenCallback, TokenRequest};
 
 /// A client that a [`ClientBuilder`] builds.
 pub trait BuiltClient: Sized {
@@ -131,6 +133,35 @@ impl<C: BuiltClient> ClientBuilder<C> {
     pub fn server_api(mut self, api: ServerApi) -> Self {
         self.0.connector = self.0.connector.with_server_api(api);
         self.0.server_api = Some(api);
+        self
+    }
+
+    /// Authenticates by MONGODB-OIDC, with the access tokens that `callback` returns, which all pools share:
+    /// [`Builder::oidc_callback`]. Monitors do not authenticate.
+    ///
+    /// ```no_run
+    /// use std::fs;
+    ///
+    /// use cenote_tokio::{AccessToken, Client};
+    ///
+    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+    /// let client = Client::builder("mongodb://db.example.com/?tls=true&authMechanism=MONGODB-OIDC")?
+    ///     .oidc_callback(|request| {
+    ///         println!("a token for {:?} within {:?}", request.username, request.timeout);
+    ///         Ok(AccessToken::new(fs::read_to_string("/var/run/secrets/tokens/mongodb")?))
+    ///     })
+    ///     .build()?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn oidc_callback(
+        mut self,
+        callback: impl Fn(&TokenRequest) -> Result<AccessToken, BoxError> + Send + Sync + 'static,
+    ) -> Self {
+        let callback: Arc<TokenCallback> = Arc::new(callback);
+        self.0.connector = self.0.connector.with_token_callback(Arc::clone(&callback));
+        self.0.token_callback = Some(callback);
         self
     }
 

@@ -19,6 +19,7 @@ use crate::leak::LeakReport;
 #[cfg(feature = "metrics")]
 use crate::metrics::Metrics;
 use crate::monitor::ServerSubscribers;
+use crate::oidc::TokenCallback;
 use crate::platform::environment;
 use crate::trace::ClientTraceOptions;
 
@@ -31,6 +32,8 @@ pub struct ClientPlan<P: BuiltPool> {
     pub(super) server_api: Option<ServerApi>,
     /// The connector has it already.
     pub(super) sasl_mechanism: Option<Arc<dyn SaslMechanism>>,
+    /// The connector has it already.
+    pub(super) token_callback: Option<Arc<TokenCallback>>,
     #[cfg(feature = "srv")]
     pub(super) srv: SrvSettings,
     pub(super) monitoring: MonitorOptions,
@@ -58,6 +61,7 @@ impl<P: BuiltPool> ClientPlan<P> {
             connector,
             server_api: None,
             sasl_mechanism: None,
+            token_callback: None,
             #[cfg(feature = "srv")]
             srv: SrvSettings::default(),
             monitoring: MonitorOptions::new(&uri, environment().is_faas()),

@@ -110,6 +110,9 @@ impl<P: BuiltPool<Connector: FromUri>> ClientPlan<P> {
         if let Some(mechanism) = &self.sasl_mechanism {
             connector = connector.with_sasl_mechanism(Arc::clone(mechanism));
         }
+        if let Some(callback) = &self.token_callback {
+            connector = connector.with_token_callback(Arc::clone(callback));
+        }
         self.connector = connector;
         Ok(self)
     }

@@ -10,5 +10,6 @@ pub use self::interruptible::Interruptible;
 #[cfg(feature = "tls")]
 pub use self::mongo::{
     ByteLayer, Connection, ConnectionParts, Greeting, Lookup, MongoConnector, Monitoring,
-    OpenedConnection, RawStream, Transport, judge_within, require_unacknowledged,
+    OpenedConnection, RawStream, Reauthentication, Transport, judge_within, not_authenticated,
+    require_unacknowledged, still_required,
 };

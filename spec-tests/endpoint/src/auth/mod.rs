@@ -2,6 +2,7 @@
 //! the client's side in `cenote-core`, so that no mistake of one hides a mistake of the other.
 
 pub(crate) mod credential;
+mod oidc;
 mod plain;
 pub(crate) mod scram;
 mod users;
@@ -97,6 +98,10 @@ fn start(context: &mut Context<'_>, login: &Login<'_>) -> Result<RawDocumentBuf,
         Mechanism::ScramSha256 => start_scram(context, login, Hash::Sha256, payload),
         Mechanism::Plain => {
             plain::log_in(context, login, payload)?;
+            Ok(reply(context.session.conversations, true, &[]))
+        }
+        Mechanism::MongodbOidc => {
+            oidc::log_in(context, login, payload)?;
             Ok(reply(context.session.conversations, true, &[]))
         }
         Mechanism::MongodbX509 => {

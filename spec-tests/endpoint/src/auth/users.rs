@@ -8,7 +8,7 @@ use sha2::{Digest as _, Sha256};
 use super::credential::{Credential, Hash, same};
 use crate::entropy::Entropy;
 use crate::settings::{Settings, SettingsError};
-use crate::user::{EXTERNAL, Mechanism, User};
+use crate::user::{AccessToken, EXTERNAL, Mechanism, User};
 
 /// The users that can log in, without their passwords.
 #[derive(Debug)]
@@ -16,6 +16,7 @@ pub(in super::super) struct Users {
     /// By database and name.
     known: BTreeMap<(String, String), Known>,
     enabled: Vec<Mechanism>,
+    tokens: Vec<AccessToken>,
     any_certificate: bool,
     spares_empty_exchange: bool,
 }
@@ -47,6 +48,7 @@ impl Users {
         Ok(Self {
             known,
             enabled: settings.mechanisms.clone(),
+            tokens: settings.access_tokens.clone(),
             any_certificate: settings.any_certificate,
             spares_empty_exchange: settings.scram.skip_empty_exchange,
         })
@@ -89,6 +91,16 @@ impl Users {
         known.and_then(|known| known.plain.as_ref()).is_some_and(|plain| plain.is_of(password))
     }
 
+    /// The user that an access token is for, while it is valid.
+    pub(in super::super) fn holder(&self, token: &str) -> Option<&str> {
+        let known = self.tokens.iter().find(|known| same(known.text.as_bytes(), token.as_bytes()));
+        known.map(|known| known.user.as_str())
+    }
+
+    pub(in super::super) fn set_tokens(&mut self, tokens: Vec<AccessToken>) {
+        self.tokens = tokens;
+    }
+
     fn get(&self, database: &str, name: &str) -> Option<&Known> {
         self.known.get(&(database.to_owned(), name.to_owned()))
     }
@@ -114,7 +126,7 @@ impl Known {
                 Mechanism::Plain => {
                     known.plain = Some(Fingerprint::new(&user.password, entropy.bytes()));
                 }
-                Mechanism::MongodbX509 => {}
+                Mechanism::MongodbX509 | Mechanism::MongodbOidc => {}
             }
         }
         Ok(known)

@@ -194,6 +194,11 @@ pub(super) fn admit(
         let message = format!("Command {name} requires authentication");
         return Err(Refusal::new(code::UNAUTHORIZED, message));
     }
+    let expired = session.token.as_ref().is_some_and(|it| world.users.holder(&it.text).is_none());
+    if expired && !known.open {
+        let message = "the access token has expired: authenticate again";
+        return Err(Refusal::new(code::REAUTHENTICATION_REQUIRED, message));
+    }
     Ok(known)
 }
 

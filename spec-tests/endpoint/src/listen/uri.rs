@@ -41,7 +41,11 @@ impl Coordinates<'_> {
             match user.mechanisms[..] {
                 // Negotiated by clients, or there is no other to be tried.
                 [Mechanism::ScramSha1 | Mechanism::ScramSha256, ..] | [] => {}
-                [mechanism @ (Mechanism::MongodbX509 | Mechanism::Plain), ..] => {
+                [
+                    mechanism
+                    @ (Mechanism::MongodbX509 | Mechanism::Plain | Mechanism::MongodbOidc),
+                    ..,
+                ] => {
                     option("authMechanism", mechanism.name());
                 }
             }

@@ -7,8 +7,8 @@ use bson::spec::BinarySubtype;
 use bson::{Binary, RawDocument, RawDocumentBuf, rawdoc};
 use cenote_core::address::ServerAddress;
 use cenote_core::connect::{
-    ClientMetadata, Command, ConnectionDescription, Environment, Establish, EstablishOptions,
-    MIN_ITERATIONS, Nonce, ProxyStep, ScramCache, Socks5, Step,
+    AccessToken, ClientMetadata, Command, ConnectionDescription, Environment, Establish,
+    EstablishOptions, MIN_ITERATIONS, Nonce, ProxyStep, ScramCache, Socks5, Step,
 };
 use cenote_core::error::Stage;
 use cenote_core::uri::{ConnectionString, ProxyCredential};
@@ -126,6 +126,7 @@ fn run(uri: &str, mut answer: impl FnMut(&str) -> RawDocumentBuf) {
             Ok(Step::Send(next)) => command = next.name(),
             Ok(Step::Receive) => establish.reply(&answer(command), &mut cache),
             Ok(Step::Derive(derivation)) => establish.derived(derivation.run(), &mut cache),
+            Ok(Step::Token { .. }) => establish.token(AccessToken::new("token")),
             Ok(Step::Handshaken(description)) => assert_eq!(description.mechanism, None),
             Ok(Step::Done(_)) => return,
             Err(error) => {

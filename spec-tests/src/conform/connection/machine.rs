@@ -134,6 +134,7 @@ impl Machine {
                     Err(trouble) => trouble.tell(&mut establish),
                 },
                 Step::Derive(derivation) => establish.derived(derivation.run(), &mut self.scram),
+                Step::Token { .. } => establish.failed("no scenario has tokens"),
                 Step::Handshaken(description) => {
                     let limit = MessageLimit::new(description.limits.max_message_size.into());
                     let id =

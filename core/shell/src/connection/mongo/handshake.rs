@@ -1,8 +1,8 @@
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use cenote_core::address::ServerAddress;
-use cenote_core::connect::{ConnectionDescription, Establish, EstablishOptions, Step};
+use cenote_core::connect::{AccessToken, ConnectionDescription, Establish, EstablishOptions, Step};
 use cenote_core::error::ConnectionError;
 use cenote_core::wire::{Flags, WireError};
 
@@ -16,8 +16,28 @@ use crate::shortage::opening_failed;
 use crate::tls;
 use crate::transport_error::TransportError;
 
-/// Hello and authentication on an open stream: what the server answered, and how long its last
-/// reply took. The reporter hears of the stages and, when hello is done, of the service behind a load balancer.
+/// What a handshake comes to.
+pub(super) struct Handshake {
+    pub(super) description: Box<ConnectionDescription>,
+    /// How long the last reply took.
+    pub(super) round_trip: Duration,
+    /// The access token that the server has accepted.
+    pub(super) token: Option<AccessToken>,
+}
+
+/// The exchanges of an [`Establish`] on an open stream.
+pub(super) struct Conversation<'m, R: Network> {
+    messages: &'m mut Messages<R>,
+    settings: &'m Settings,
+    limit: Limit,
+    /// A command and its reply share one time limit.
+    command_limit: Limit,
+    sent_at: Instant,
+    round_trip: Duration,
+}
+
+/// Hello and authentication on an open stream. The reporter hears of the stages and, when hello is done, of the service
+/// behind a load balancer.
 pub(super) async fn handshake<R: Network>(
     messages: &mut Messages<R>,
     settings: &Settings,
@@ -25,53 +45,86 @@ pub(super) async fn handshake<R: Network>(
     options: Arc<EstablishOptions>,
     limit: Limit,
     reporter: Option<&HandshakeReporter>,
-) -> Result<(Box<ConnectionDescription>, Duration), ConnectionError> {
+) -> Result<Handshake, ConnectionError> {
     let mut establish = Establish::new(options, [nonce()?, nonce()?])?;
-    // A command and its reply share one time limit.
-    let mut command_limit = limit;
-    let mut sent_at = R::now();
-    let mut round_trip = Duration::ZERO;
+    settings.offer_token(&mut establish);
+    let mut conversation = Conversation::new(messages, settings, limit);
     loop {
         let step = establish.next_step()?;
-        if let (Some(reporter), Step::Send(_) | Step::Derive(_)) = (reporter, &step) {
+        let begins = matches!(step, Step::Send(_) | Step::Derive(_) | Step::Token { .. });
+        if let (Some(reporter), true) = (reporter, begins) {
             reporter.entered(establish.stage());
         }
         match step {
-            Step::Send(command) => {
-                command_limit = limit.for_command(R::now);
-                let sent = messages.send(command.body(), None, Flags::NONE, command_limit).await;
-                sent.unwrap_or_else(|error| fail(&mut establish, error));
-                sent_at = R::now();
-            }
-            Step::Receive => match messages.receive(command_limit).await {
-                Ok(reply) => {
-                    round_trip = R::now().saturating_duration_since(sent_at);
-                    establish.reply(&reply, &mut settings.scram());
-                }
-                Err(error) => fail(&mut establish, error),
-            },
-            Step::Derive(derivation) => {
-                let runtime = &messages.runtime;
-                match hold(runtime, limit, runtime.unblock(move || derivation.run())).await {
-                    Ok(keys) => establish.derived(keys, &mut settings.scram()),
-                    Err(error) => fail(&mut establish, error),
-                }
-            }
             Step::Handshaken(server) => {
                 server.check_wire_versions(address)?;
                 let (limit, compressor) = settings.agreed(&server);
-                messages.transport.agree(limit, compressor);
+                conversation.messages.transport.agree(limit, compressor);
                 if let (Some(reporter), Some(service)) = (reporter, settings.service(&server)) {
                     reporter.handshaken(service);
                 }
             }
-            Step::Done(server) => return Ok((server, round_trip)),
+            Step::Done(description) => {
+                let round_trip = conversation.round_trip;
+                return Ok(Handshake {
+                    description,
+                    round_trip,
+                    token: establish.access_token().cloned(),
+                });
+            }
+            step @ (Step::Send(_) | Step::Receive | Step::Derive(_) | Step::Token { .. }) => {
+                conversation.perform(&mut establish, step).await;
+            }
+        }
+    }
+}
+
+impl<'m, R: Network> Conversation<'m, R> {
+    pub(super) fn new(messages: &'m mut Messages<R>, settings: &'m Settings, limit: Limit) -> Self {
+        let (command_limit, sent_at) = (limit, R::now());
+        Self { messages, settings, limit, command_limit, sent_at, round_trip: Duration::ZERO }
+    }
+
+    /// Does what a step asks for, and tells the machine what came of it.
+    pub(super) async fn perform(&mut self, establish: &mut Establish, step: Step) {
+        let Self { messages, settings, limit, .. } = self;
+        let runtime = &messages.runtime;
+        match step {
+            Step::Send(command) => {
+                self.command_limit = limit.for_command(R::now);
+                let sent =
+                    messages.send(command.body(), None, Flags::NONE, self.command_limit).await;
+                sent.unwrap_or_else(|error| fail(establish, error));
+                self.sent_at = R::now();
+            }
+            Step::Receive => match messages.receive(self.command_limit).await {
+                Ok(reply) => {
+                    self.round_trip = R::now().saturating_duration_since(self.sent_at);
+                    establish.reply(&reply, &mut settings.scram());
+                }
+                Err(error) => fail(establish, error),
+            },
+            Step::Derive(derivation) => {
+                match hold(runtime, *limit, runtime.unblock(move || derivation.run())).await {
+                    Ok(keys) => establish.derived(keys, &mut settings.scram()),
+                    Err(error) => fail(establish, error),
+                }
+            }
+            Step::Token { refused } => {
+                let fetch = settings.token_fetch(refused, limit.next(R::now), R::now);
+                match hold(runtime, *limit, runtime.unblock(fetch)).await {
+                    Ok(Ok(token)) => establish.token(token),
+                    Ok(Err(error)) => establish.failed_with(error),
+                    Err(error) => fail(establish, error),
+                }
+            }
+            Step::Handshaken(_) | Step::Done(_) => {}
         }
     }
 }
 
 /// Tells the state machine that establishes the connection, which knows the stage.
-fn fail(establish: &mut Establish, error: TransportError) {
+pub(super) fn fail(establish: &mut Establish, error: TransportError) {
     match error {
         TransportError::Io(error) => match tls::tls_error(&error) {
             Some(error) => establish.failed_with(tls::decided(establish.stage(), error)),

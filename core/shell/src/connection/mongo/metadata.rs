@@ -43,11 +43,15 @@ impl ClientMetadataStore {
     }
 
     /// For connections that are opened from now on.
-    pub(super) fn replace_credential(&self, credential: Credential) -> Result<(), ConnectionError> {
+    pub(super) fn replace_credential(
+        &self,
+        credential: Credential,
+        check: impl FnOnce(&EstablishOptions) -> Result<(), ConnectionError>,
+    ) -> Result<(), ConnectionError> {
         let Stored { options, .. } = &mut *self.lock();
         let mut replaced = EstablishOptions::clone(options);
         replaced.credential = Some(credential);
-        replaced.check_credential()?;
+        check(&replaced)?;
         *options = Arc::new(replaced);
         Ok(())
     }

@@ -16,6 +16,7 @@ mod poll_io;
 mod pooled;
 mod proxy;
 mod raw_stream;
+mod reauthentication;
 mod resolve;
 mod settings;
 #[cfg(test)]
@@ -35,7 +36,7 @@ use cenote_core::error::{ConnectionError, Stage};
 use cenote_core::uri::{ConnectionString, Credential};
 use rustls::{ClientConfig, ClientConnection};
 
-use self::handshake::handshake;
+use self::handshake::{Handshake, handshake};
 use self::limit::Limit;
 use self::messages::Messages;
 use self::resolve::Resolver;
@@ -43,6 +44,7 @@ use self::settings::Settings;
 use super::connector::{Connector, DrainReporter, HandshakeReporter, Target};
 use crate::builder::FromUri;
 use crate::interrupt::Interrupter;
+use crate::oidc::TokenCallback;
 use crate::platform::request_ids;
 use crate::runtime::Network;
 use crate::shortage::opening_failed;
@@ -53,9 +55,11 @@ use crate::transport_error::TransportError;
 use self::last_addresses::LastAddresses;
 pub use self::monitoring::{Greeting, Monitoring};
 pub use self::operations::{
-    Connection, ConnectionParts, OpenedConnection, judge_within, require_unacknowledged,
+    Connection, ConnectionParts, OpenedConnection, judge_within, not_authenticated,
+    require_unacknowledged,
 };
 pub use self::raw_stream::RawStream;
+pub use self::reauthentication::{Reauthentication, still_required};
 pub use self::resolve::Lookup;
 pub use self::transport::{ByteLayer, Transport};
 
@@ -139,6 +143,14 @@ impl<R> MongoConnector<R> {
     #[must_use]
     pub fn with_sasl_mechanism(self, mechanism: Arc<dyn SaslMechanism>) -> Self {
         self.settings.authenticate_by(mechanism);
+        self
+    }
+
+    /// Takes the access tokens of connections that are opened from now on, by this connector and its clones, from
+    /// `callback`: see [`Builder::oidc_callback`](crate::builder::Builder::oidc_callback).
+    #[must_use]
+    pub fn with_token_callback(self, callback: Arc<TokenCallback>) -> Self {
+        self.settings.take_tokens_from(callback);
         self
     }
 
@@ -248,12 +260,19 @@ impl<R: Network> MongoConnector<R> {
         let each_command = settings.each_command(target.deadline.is_some());
         let (limit, options) = (limit.and_each_command(each_command), settings.options());
         let api = options.server_api;
-        let (description, _) =
+        let opened_with = Arc::clone(&options);
+        let Handshake { description, token, .. } =
             handshake(&mut messages, settings, &target.address, options, limit, Some(reporter))
                 .await?;
         messages.transport.declare(api);
-        R::Connection::from_opened(Connection::new(messages, description, settings.timeouts()))
-            .map_err(|error| opening_failed(Stage::Authentication, error))
+        let login = Reauthentication::new(settings, opened_with, &description, token);
+        R::Connection::from_opened(Connection::new(
+            messages,
+            description,
+            settings.timeouts(),
+            login,
+        ))
+        .map_err(|error| opening_failed(Stage::Authentication, error))
     }
 
     fn limit(&self, target: &Target<R>) -> Limit {
@@ -270,7 +289,7 @@ impl<R: Network> Connector<R> for MongoConnector<R> {
     /// Whether the credential and the mechanism can be used.
     // AU-07
     fn check(&self) -> Result<(), ConnectionError> {
-        self.settings.options().check_credential()
+        self.settings.check()
     }
 
     async fn connect(
@@ -332,6 +351,10 @@ impl<R> FromUri for MongoConnector<R> {
 
     fn with_sasl_mechanism(self, mechanism: Arc<dyn SaslMechanism>) -> Self {
         Self::with_sasl_mechanism(self, mechanism)
+    }
+
+    fn with_token_callback(self, callback: Arc<TokenCallback>) -> Self {
+        Self::with_token_callback(self, callback)
     }
 }
 

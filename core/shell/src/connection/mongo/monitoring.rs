@@ -8,7 +8,7 @@ use cenote_core::error::{ConnectionError, Stage};
 use cenote_core::wire::Flags;
 
 use super::MongoConnector;
-use super::handshake::handshake;
+use super::handshake::{Handshake, handshake};
 use super::limit::Limit;
 use super::messages::Messages;
 use super::transport::Transport;
@@ -46,7 +46,7 @@ impl<R: Network> MongoConnector<R> {
         let (transport, stages) = (Transport::lenient(), Stages::default());
         let mut messages = self.open(runtime, address, transport, limit, &stages).await?;
         let options = self.settings.monitor_options();
-        let (hello, round_trip) =
+        let Handshake { description: hello, round_trip, .. } =
             handshake(&mut messages, &self.settings, address, options, limit, None).await?;
         Ok(Greeting { connection: Monitoring { messages }, hello, round_trip })
     }

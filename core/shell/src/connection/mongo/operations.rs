@@ -1,11 +1,13 @@
 use std::{fmt, io};
 
 use bson::{RawBsonRef, RawDocument, RawDocumentBuf};
-use cenote_core::connect::ConnectionDescription;
+use cenote_core::connect::{ConnectionDescription, Step};
 use cenote_core::error::{CommandError, ConnectionError, ReplyPart, Stage};
 use cenote_core::wire::{Flags, MessageBuf, MessageLimit};
 
+use super::handshake::Conversation;
 use super::messages::Messages;
+use super::reauthentication::{Reauthentication, still_required};
 use super::transport::Transport;
 use crate::interrupt::Interrupter;
 use crate::operation::{CommandTimeouts, OperationLimit, OperationOptions};
@@ -23,6 +25,8 @@ pub struct Connection<R: Network> {
     pub(super) timeouts: CommandTimeouts,
     /// Of a message of the driver's own, until its reply is there.
     of_exchange: Option<OperationLimit>,
+    /// `None` if it was not authenticated.
+    reauthentication: Option<Box<Reauthentication>>,
 }
 
 /// A [`Connection`] taken apart, for runtimes with a connection type of their own.
@@ -38,6 +42,8 @@ pub struct ConnectionParts<R: Network> {
     pub description: Box<ConnectionDescription>,
     /// How long its commands may take.
     pub timeouts: CommandTimeouts,
+    /// How it authenticates again; `None` if it was not authenticated.
+    pub reauthentication: Option<Box<Reauthentication>>,
 }
 
 /// What [`MongoConnector`](super::MongoConnector) gives the pools of a runtime: [`Connection`], or
@@ -106,8 +112,9 @@ impl<R: Network> ConnectionParts<R> {
         transport: Transport,
         description: Box<ConnectionDescription>,
         timeouts: CommandTimeouts,
+        reauthentication: Option<Box<Reauthentication>>,
     ) -> Self {
-        Self { runtime, stream, transport, description, timeouts }
+        Self { runtime, stream, transport, description, timeouts, reauthentication }
     }
 }
 
@@ -116,8 +123,9 @@ impl<R: Network> Connection<R> {
         messages: Messages<R>,
         description: Box<ConnectionDescription>,
         timeouts: CommandTimeouts,
+        reauthentication: Option<Box<Reauthentication>>,
     ) -> Self {
-        Self { messages, description, timeouts, of_exchange: None }
+        Self { messages, description, timeouts, of_exchange: None, reauthentication }
     }
 
     /// What the server said about itself and this connection in hello.
@@ -142,16 +150,18 @@ impl<R: Network> Connection<R> {
     /// Puts it together again, as [`into_parts`](Self::into_parts) took it apart.
     #[must_use]
     pub fn from_parts(parts: ConnectionParts<R>) -> Self {
-        let ConnectionParts { runtime, stream, transport, description, timeouts } = parts;
-        Self::new(Messages { runtime, stream, transport }, description, timeouts)
+        let ConnectionParts { runtime, stream, transport, description, timeouts, reauthentication } =
+            parts;
+        let messages = Messages { runtime, stream, transport };
+        Self::new(messages, description, timeouts, reauthentication)
     }
 
     /// The socket and the state of the protocol on it.
     #[must_use]
     pub fn into_parts(self) -> ConnectionParts<R> {
-        let Self { messages, description, timeouts, of_exchange: _ } = self;
+        let Self { messages, description, timeouts, of_exchange: _, reauthentication } = self;
         let Messages { runtime, stream, transport } = messages;
-        ConnectionParts { runtime, stream, transport, description, timeouts }
+        ConnectionParts { runtime, stream, transport, description, timeouts, reauthentication }
     }
 
     fn limit(&self, options: OperationOptions) -> OperationLimit {
@@ -180,7 +190,8 @@ impl<R: Network> Connection<R> {
         self.command_with(database, command, OperationOptions::new()).await
     }
 
-    /// As [`command`](Self::command), with options of this call.
+    /// As [`command`](Self::command), with options of this call. If the server asks for another authentication
+    /// (code 391), the connection [authenticates again](Self::reauthenticate), and the command is sent once more.
     ///
     /// With a limit, which may be `timeoutMS`, the command is sent with the `maxTimeMS` that is left of it, and must
     /// not bring its own: the server refuses the field twice. If the time is over before the command is sent, it is
@@ -198,10 +209,68 @@ impl<R: Network> Connection<R> {
         options: OperationOptions,
     ) -> Result<RawDocumentBuf, ConnectionError> {
         let limit = self.limit(options);
+        let outcome = self.exchange(database, command, limit).await;
+        if self.reauthentication.is_none() || !Reauthentication::is_asked_for(&outcome) {
+            return outcome;
+        }
+        // Rare, so that its state is not a part of every command's.
+        Box::pin(self.reauthenticate_within(limit)).await?;
+        self.exchange(database, command, limit).await.map_err(still_required)
+    }
+
+    async fn exchange(
+        &mut self,
+        database: &str,
+        command: &RawDocument,
+        limit: OperationLimit,
+    ) -> Result<RawDocumentBuf, ConnectionError> {
         let sent = self.messages.send_within(command, database, Flags::NONE, limit).await;
         sent.map_err(failed)?;
         limit.check_before_read(R::now).map_err(failed)?;
         judge_within(limit, self.messages.receive(limit.into()).await.map_err(failed)?)
+    }
+
+    /// Authenticates the connection again, by the mechanism and the credential with which it was opened, as
+    /// [reauthentication](https://github.com/mongodb/specifications/blob/master/source/auth/auth.md#reauthentication)
+    /// asks: for drivers whose own [messages](Self::send) are refused with code 391. Commands do so themselves, once.
+    ///
+    /// With MONGODB-OIDC the connection's access token is dropped from those that are kept, and the callback is called
+    /// unless another connection has got a new one. `timeoutMS`, or else `socketTimeoutMS` for each wait, limits it.
+    ///
+    /// Dropping the future after it was polled leaves a connection that must not be used again; the pool closes it when
+    /// it is checked in.
+    ///
+    /// # Errors
+    ///
+    /// The connection failed, was never authenticated, there is no new token, or the server refuses.
+    // AU-09
+    pub async fn reauthenticate(&mut self) -> Result<(), ConnectionError> {
+        let limit = self.limit(OperationOptions::new());
+        Box::pin(self.reauthenticate_within(limit)).await
+    }
+
+    async fn reauthenticate_within(
+        &mut self,
+        limit: OperationLimit,
+    ) -> Result<(), ConnectionError> {
+        let Self { messages, description, reauthentication, .. } = self;
+        let reauthentication = reauthentication.as_mut().ok_or_else(not_authenticated)?;
+        let settings = reauthentication.settings();
+        let mut establish = reauthentication.begin(description)?;
+        let mut conversation = Conversation::new(messages, &settings, limit.into());
+        loop {
+            match establish.next_step()? {
+                Step::Done(_) => {
+                    reauthentication.done(&establish);
+                    return Ok(());
+                }
+                step @ (Step::Send(_)
+                | Step::Receive
+                | Step::Derive(_)
+                | Step::Token { .. }
+                | Step::Handshaken(_)) => conversation.perform(&mut establish, step).await,
+            }
+        }
     }
 
     /// Sends a write with `writeConcern: {w: 0}`, which has no reply. Returns when the operating
@@ -294,6 +363,13 @@ impl<R: Network> Connection<R> {
         self.of_exchange = None;
         reply.map_err(failed)
     }
+}
+
+/// The error of a connection that never had a mechanism.
+#[must_use]
+pub fn not_authenticated() -> ConnectionError {
+    let reason = "the connection was not authenticated, and cannot be authenticated again";
+    ConnectionError::configuration(Stage::Operation, reason)
 }
 
 fn failed(error: TransportError) -> ConnectionError {

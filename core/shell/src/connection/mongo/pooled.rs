@@ -109,6 +109,15 @@ where
         self.run_resumable(Connection::receive).await
     }
 
+    /// Authenticates the connection again: [`Connection::reauthenticate`].
+    ///
+    /// # Errors
+    ///
+    /// As there, or the pool interrupted the connection.
+    pub async fn reauthenticate(&mut self) -> Result<(), OperationError> {
+        self.run(Connection::reauthenticate).await
+    }
+
     /// The bytes themselves, for drivers with their own way to write and read messages.
     ///
     /// ```no_run

@@ -3,8 +3,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use cenote_core::connect::{
-    ClientMetadata, ConnectionDescription, DriverInfo, EstablishOptions, SaslMechanism, ScramCache,
-    ServerApi,
+    AccessToken, ClientMetadata, ConnectionDescription, DriverInfo, Establish, EstablishOptions,
+    SaslMechanism, ScramCache, ServerApi,
 };
 use cenote_core::error::{ConnectionError, Stage};
 use cenote_core::pool::ServiceId;
@@ -13,7 +13,8 @@ use cenote_core::wire::{Compressor, CompressorId, MessageLimit, ZlibLevel};
 
 use super::limit::Limit;
 use super::metadata::ClientMetadataStore;
-use crate::operation::CommandTimeouts;
+use crate::oidc::{self, TokenCallback, Tokens};
+use crate::operation::{CommandTimeouts, Deadline};
 use crate::platform::environment;
 
 /// `connectTimeoutMS` where the connection string has none.
@@ -27,6 +28,7 @@ pub(super) struct Settings {
     zlib_level: ZlibLevel,
     proxy: Option<ProxyOptions>,
     scram: Mutex<ScramCache>,
+    tokens: Mutex<Option<Arc<Tokens>>>,
 }
 
 impl Settings {
@@ -49,6 +51,7 @@ impl Settings {
                 .unwrap_or(ZlibLevel::DEFAULT),
             proxy: uri.proxy.clone(),
             scram: Mutex::default(),
+            tokens: Mutex::default(),
         }
     }
 
@@ -56,11 +59,53 @@ impl Settings {
         self.metadata.append(driver)
     }
 
-    /// For connections that are opened from now on. Keys of the old password are forgotten.
+    /// For connections that are opened from now on. Keys of the old password and the old user's token are forgotten.
     pub(super) fn replace_credential(&self, credential: Credential) -> Result<(), ConnectionError> {
-        self.metadata.replace_credential(credential)?;
+        let tokens = self.tokens();
+        self.metadata.replace_credential(credential, |options| check(options, tokens.is_some()))?;
         *self.scram() = ScramCache::default();
+        tokens.into_iter().for_each(|tokens| tokens.forget());
         Ok(())
+    }
+
+    /// Whether connections can authenticate.
+    pub(super) fn check(&self) -> Result<(), ConnectionError> {
+        check(&self.options(), self.tokens().is_some())
+    }
+
+    pub(super) fn take_tokens_from(&self, callback: Arc<TokenCallback>) {
+        let tokens = Arc::new(Tokens::new(callback));
+        *self.tokens.lock().unwrap_or_else(PoisonError::into_inner) = Some(tokens);
+    }
+
+    /// The token that other connections have used.
+    pub(super) fn offer_token(&self, establish: &mut Establish) {
+        if let Some(token) = self.tokens().and_then(|tokens| tokens.cached()) {
+            establish.use_token(token);
+        }
+    }
+
+    /// Gets a token, for which it blocks; until `limit` at the latest, or as long as the callback takes.
+    pub(super) fn token_fetch(
+        &self,
+        refused: Option<AccessToken>,
+        limit: Option<Deadline>,
+        now: impl FnOnce() -> Instant,
+    ) -> impl FnOnce() -> Result<AccessToken, ConnectionError> + Send + 'static {
+        let tokens = self.tokens();
+        let username = self.options().credential.as_ref().and_then(|it| it.username.clone());
+        let timeout = limit.map(|limit| limit.at.saturating_duration_since(now()));
+        move || match tokens {
+            Some(tokens) => {
+                tokens.fetch(username, refused.as_ref(), timeout.unwrap_or(Duration::MAX))
+            }
+            None => Err(oidc::check(true, false).expect_err("there is no callback")),
+        }
+    }
+
+    /// Where access tokens come from.
+    pub(super) fn tokens(&self) -> Option<Arc<Tokens>> {
+        self.tokens.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     pub(super) fn declare(&self, api: ServerApi) {
@@ -120,6 +165,11 @@ impl Settings {
     pub(super) fn scram(&self) -> MutexGuard<'_, ScramCache> {
         self.scram.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn check(options: &EstablishOptions, has_token_callback: bool) -> Result<(), ConnectionError> {
+    options.check_credential()?;
+    oidc::check(options.uses_access_tokens(), has_token_callback)
 }
 
 impl fmt::Debug for Settings {

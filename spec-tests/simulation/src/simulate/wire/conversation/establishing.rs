@@ -73,6 +73,7 @@ impl Conversation {
                     establish.derived(keys, &mut client.scram);
                     scanner.scan("the keys that are kept", &client.scram);
                 }
+                Ok(Step::Token { .. }) => establish.failed("no simulation has tokens"),
                 Ok(Step::Handshaken(description)) => {
                     self.agree(&description);
                     outputs.push(Output::Handshaken(description));

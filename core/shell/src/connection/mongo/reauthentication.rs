@@ -1,0 +1,129 @@
+use std::fmt;
+use std::sync::Arc;
+
+use bson::{RawDocument, RawDocumentBuf};
+use cenote_core::connect::{
+    AccessToken, ConnectionDescription, Establish, EstablishOptions, KeyDerivation,
+};
+use cenote_core::error::{CommandError, ConnectionError};
+
+use super::handshake::fail;
+use super::settings::Settings;
+use crate::operation::Deadline;
+use crate::platform::nonce;
+use crate::runtime::Network;
+use crate::transport_error::TransportError;
+
+/// What an open connection needs to
+/// [authenticate again](https://github.com/mongodb/specifications/blob/master/source/auth/auth.md#reauthentication)
+/// when its server asks for that (code 391): what it authenticated with. For runtimes whose connections block; their
+/// loop over the [steps](Establish::next_step) of the machine calls these functions, which do no I/O.
+// AU-09
+pub struct Reauthentication {
+    settings: Arc<Settings>,
+    options: Arc<EstablishOptions>,
+    /// The specification's connection cache.
+    token: Option<AccessToken>,
+}
+
+impl Reauthentication {
+    /// `None` for a connection that was not authenticated.
+    pub(super) fn new(
+        settings: &Arc<Settings>,
+        options: Arc<EstablishOptions>,
+        description: &ConnectionDescription,
+        token: Option<AccessToken>,
+    ) -> Option<Box<Self>> {
+        let settings = Arc::clone(settings);
+        description.mechanism.map(|_| Box::new(Self { settings, options, token }))
+    }
+
+    /// Whether a command failed because the server asks for it.
+    #[must_use]
+    pub fn is_asked_for(outcome: &Result<RawDocumentBuf, ConnectionError>) -> bool {
+        outcome.as_ref().is_err_and(asks)
+    }
+
+    /// The machine for the conversation. Forgets the access token of the connection.
+    ///
+    /// # Errors
+    ///
+    /// The operating system has no entropy to give.
+    pub fn begin(
+        &mut self,
+        description: &ConnectionDescription,
+    ) -> Result<Establish, ConnectionError> {
+        if let (Some(tokens), Some(expired)) = (self.settings.tokens(), self.token.take()) {
+            tokens.invalidate(&expired);
+        }
+        let description = Box::new(description.clone());
+        let mut establish =
+            Establish::reauthenticate(Arc::clone(&self.options), nonce()?, description)?;
+        self.settings.offer_token(&mut establish);
+        Ok(establish)
+    }
+
+    /// The server's reply.
+    pub fn reply(&self, establish: &mut Establish, reply: &RawDocument) {
+        establish.reply(reply, &mut self.settings.scram());
+    }
+
+    /// Derives keys, which takes milliseconds.
+    pub fn derive(&self, establish: &mut Establish, derivation: KeyDerivation) {
+        let keys = derivation.run();
+        establish.derived(keys, &mut self.settings.scram());
+    }
+
+    /// Gets another token than the one that was refused. Blocks as long as the application's callback does.
+    pub fn fetch_token<R: Network>(
+        &self,
+        establish: &mut Establish,
+        refused: Option<AccessToken>,
+        limit: Option<Deadline>,
+    ) {
+        match self.settings.token_fetch(refused, limit, R::now)() {
+            Ok(token) => establish.token(token),
+            Err(error) => establish.failed_with(error),
+        }
+    }
+
+    /// The connection failed.
+    pub fn failed(&self, establish: &mut Establish, error: TransportError) {
+        fail(establish, error);
+    }
+
+    /// The machine is done.
+    pub fn done(&mut self, establish: &Establish) {
+        self.token = establish.access_token().cloned();
+    }
+
+    pub(super) fn settings(&self) -> Arc<Settings> {
+        Arc::clone(&self.settings)
+    }
+}
+
+/// Names the error of a command after which the server asks for another authentication right after it got one.
+#[must_use]
+pub fn still_required(error: ConnectionError) -> ConnectionError {
+    match error.command_error() {
+        Some(refusal) if refusal.requires_reauthentication() => {
+            let mut refusal = refusal.clone();
+            refusal.message = format!(
+                "still refused after re-authenticating once: check how long the server accepts access tokens: {}",
+                refusal.message
+            );
+            ConnectionError::command(error.stage(), refusal)
+        }
+        Some(_) | None => error,
+    }
+}
+
+fn asks(error: &ConnectionError) -> bool {
+    error.command_error().is_some_and(CommandError::requires_reauthentication)
+}
+
+impl fmt::Debug for Reauthentication {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Reauthentication").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,27 @@
+//! Access tokens for MONGODB-OIDC, from the application's callback:
+//! [`Builder::oidc_callback`](crate::builder::Builder::oidc_callback).
+
+#[cfg(feature = "tls")]
+mod tokens;
+
+use std::time::Duration;
+
+use cenote_core::connect::AccessToken;
+use cenote_core::error::BoxError;
+
+#[cfg(feature = "tls")]
+pub(crate) use self::tokens::{Tokens, check};
+
+/// What a callback for access tokens is told:
+/// [`Builder::oidc_callback`](crate::builder::Builder::oidc_callback).
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TokenRequest {
+    /// The user of the connection string, if there is one.
+    pub username: Option<String>,
+    /// How long the connection waits for the token: one minute, or less if its own time is shorter.
+    pub timeout: Duration,
+}
+
+/// Returns access tokens: [`Builder::oidc_callback`](crate::builder::Builder::oidc_callback).
+pub type TokenCallback = dyn Fn(&TokenRequest) -> Result<AccessToken, BoxError> + Send + Sync;

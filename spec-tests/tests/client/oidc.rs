@@ -1,0 +1,386 @@
+//! MONGODB-OIDC with a callback for access tokens: the specification's prose tests for machines, and what may go wrong.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use bson::{Document, RawDocumentBuf, rawdoc};
+use cenote_core::client::{ClientError, Selector};
+use cenote_core::error::BoxError;
+use cenote_endpoint::{AccessToken as Accepted, Endpoint, ListenOptions, Settings};
+use cenote_shell::oidc::TokenRequest;
+use cenote_tokio::AccessToken;
+
+use crate::shells::{AnyClient, Shell, on_all_runtimes};
+
+on_all_runtimes!(
+    the_callback_is_called_once_for_many_connections,
+    the_callback_knows_the_user_and_the_time,
+    callbacks_that_fail,
+    a_callback_that_blocks_for_too_long,
+    what_does_not_go_with_a_callback,
+    a_token_of_the_cache_that_has_expired_is_replaced,
+    tokens_that_are_never_accepted,
+    another_refusal_keeps_the_token,
+    a_command_after_code_391_authenticates_again,
+    a_command_fails_if_authenticating_again_fails,
+    a_session_goes_on_after_code_391,
+    many_connections_share_the_new_token,
+    a_server_that_asks_for_ever,
+    a_driver_authenticates_again_itself,
+    scram_authenticates_again_too,
+    calls_are_apart,
+    nothing_shows_a_token,
+);
+
+const GOOD: &str = "hunter2good";
+const NEWER: &str = "hunter2newer";
+
+struct World {
+    endpoint: Endpoint,
+    client: Box<dyn AnyClient>,
+    calls: Arc<AtomicUsize>,
+}
+
+fn accepted(texts: &[&str]) -> Vec<Accepted> {
+    texts.iter().map(|text| Accepted::new(text, "robot")).collect()
+}
+
+fn endpoint() -> Endpoint {
+    let settings = Settings { auth: true, access_tokens: accepted(&[GOOD]), ..Settings::default() };
+    Endpoint::start(settings, ListenOptions::default()).expect("it starts")
+}
+
+fn uri(endpoint: &Endpoint) -> String {
+    let options = "authMechanism=MONGODB-OIDC&heartbeatFrequencyMS=500";
+    format!("mongodb://{}/?{options}", endpoint.address())
+}
+
+/// A client whose callback returns these tokens, and then the last one again and again.
+fn world(shell: Shell, tokens: &'static [&'static str]) -> World {
+    let (endpoint, calls) = (endpoint(), Arc::new(AtomicUsize::new(0)));
+    let called = Arc::clone(&calls);
+    let callback = move |_: &TokenRequest| {
+        let call = called.fetch_add(1, Ordering::SeqCst);
+        Ok(AccessToken::new(tokens[call.min(tokens.len() - 1)]))
+    };
+    let client = shell.client_with_tokens(&uri(&endpoint), callback).expect("good options");
+    World { endpoint, client, calls }
+}
+
+impl World {
+    fn count(&self) -> Result<RawDocumentBuf, ClientError> {
+        self.client.command("zoo", &rawdoc! { "count": "birds" })
+    }
+
+    fn calls(&self) -> usize {
+        self.calls.load(Ordering::SeqCst)
+    }
+
+    fn fail(&self, command: &str, code: i32, times: i32) {
+        let fail_point = rawdoc! {
+            "configureFailPoint": "failCommand",
+            "mode": { "times": times },
+            "data": { "failCommands": [command], "errorCode": code },
+        };
+        self.endpoint.with(|server, _| server.set_fail_point(&fail_point)).expect("it is known");
+    }
+
+    fn accept(&self, texts: &[&str]) {
+        self.endpoint.with(|server, _| server.set_access_tokens(accepted(texts)));
+    }
+
+    fn commands(&self, name: &str) -> u64 {
+        let count = self.endpoint.with(|server, _| server.statistics().commands.get(name).copied());
+        count.unwrap_or(0)
+    }
+}
+
+// Prose tests 1.1 and 1.2.
+fn the_callback_is_called_once_for_many_connections(shell: Shell) {
+    let world = world(shell, &[GOOD]);
+    world.count().expect("it is logged in");
+    assert_eq!(world.calls(), 1);
+    thread::scope(|scope| {
+        for _ in 0..10 {
+            scope.spawn(|| (0..100).for_each(|_| drop(world.count().expect("it is logged in"))));
+        }
+    });
+    assert_eq!(world.calls(), 1);
+    // Later connections need no command of their own for it.
+    assert_eq!(world.commands("saslStart"), 1);
+    let reply = world.client.command("admin", &rawdoc! { "connectionStatus": 1 }).expect("a reply");
+    let reply = Document::try_from(&reply).expect("BSON");
+    assert!(reply.to_string().contains("robot"), "{reply}");
+    world.client.close();
+}
+
+// Prose test 2.1.
+fn the_callback_knows_the_user_and_the_time(shell: Shell) {
+    let (endpoint, requests) = (endpoint(), Arc::new(Mutex::new(Vec::new())));
+    let told = Arc::clone(&requests);
+    let callback = move |request: &TokenRequest| {
+        told.lock().expect("no panic").push(request.clone());
+        Ok(AccessToken::new(GOOD))
+    };
+    let address = endpoint.address();
+    let uri =
+        format!("mongodb://robot@{address}/?authMechanism=MONGODB-OIDC&connectTimeoutMS=7000");
+    let client = shell.client_with_tokens(&uri, callback).expect("good options");
+    client.command("zoo", &rawdoc! { "count": "birds" }).expect("it is logged in");
+    let requests = requests.lock().expect("no panic");
+    assert_eq!(requests.len(), 1);
+    assert_eq!(requests[0].username.as_deref(), Some("robot"));
+    let range = Duration::from_secs(1)..=Duration::from_secs(7);
+    assert!(range.contains(&requests[0].timeout), "{:?}", requests[0].timeout);
+}
+
+// Prose tests 2.2 and 2.3.
+fn callbacks_that_fail(shell: Shell) {
+    type Callback = fn(&TokenRequest) -> Result<AccessToken, BoxError>;
+    let cases: [(Callback, &str); 3] = [
+        (|_| Err("no network".into()), "the callback for access tokens failed: no network"),
+        (|_| Ok(AccessToken::new("")), "the callback for access tokens returned an empty token"),
+        (|_| panic!("on purpose"), "the callback for access tokens panicked"),
+    ];
+    for (callback, expected) in cases {
+        let endpoint = endpoint();
+        let client = shell.client_with_tokens(&uri(&endpoint), callback).expect("good options");
+        let error = client.command("zoo", &rawdoc! { "count": "birds" }).expect_err("it fails");
+        assert!(error.to_string().contains(expected), "{error}");
+        client.close();
+    }
+}
+
+fn a_callback_that_blocks_for_too_long(shell: Shell) {
+    let endpoint = endpoint();
+    let callback = |request: &TokenRequest| {
+        thread::sleep(request.timeout + Duration::from_millis(500));
+        Ok(AccessToken::new(GOOD))
+    };
+    let uri = format!("{}&connectTimeoutMS=500", uri(&endpoint));
+    let client = shell.client_with_tokens(&uri, callback).expect("good options");
+    let begin = Instant::now();
+    let error =
+        client.command("zoo", &rawdoc! { "count": "birds" }).expect_err("it takes too long");
+    assert!(error.to_string().contains("authentication: timed out"), "{error}");
+    assert!(begin.elapsed() < Duration::from_secs(10), "{:?}", begin.elapsed());
+    // Its token is there for later connections.
+    let end = Instant::now() + Duration::from_secs(20);
+    while client.command("zoo", &rawdoc! { "count": "birds" }).is_err() {
+        assert!(Instant::now() < end, "the token is of use");
+        thread::sleep(Duration::from_millis(50));
+    }
+    client.close();
+}
+
+// Prose test 2.4.
+fn what_does_not_go_with_a_callback(shell: Shell) {
+    let callback = |_: &TokenRequest| Ok(AccessToken::new(GOOD));
+    let host = "mongodb://127.0.0.1:1/?authMechanism=MONGODB-OIDC";
+    for (uri, expected) in [
+        (
+            &*format!("{host}&authMechanismProperties=ENVIRONMENT:test"),
+            "no ENVIRONMENT of MONGODB-OIDC is built in",
+        ),
+        ("mongodb://127.0.0.1:1", "a callback for access tokens is for MONGODB-OIDC"),
+        ("mongodb://a:b@127.0.0.1:1", "a callback for access tokens is for MONGODB-OIDC"),
+    ] {
+        let error = shell.client_with_tokens(uri, callback).err().expect("it is refused");
+        assert!(error.to_string().contains(expected), "{error}");
+    }
+    assert!(shell.client_with_tokens(host, callback).is_ok());
+    let error = shell.refused_client(host);
+    assert!(error.contains("MONGODB-OIDC needs a callback that returns access tokens"), "{error}");
+}
+
+// Prose test 3.1: with a new connection.
+fn a_token_of_the_cache_that_has_expired_is_replaced(shell: Shell) {
+    let world = world(shell, &[GOOD, NEWER]);
+    let held = world.client.check_out(&Selector::Primary).expect("it is logged in");
+    world.accept(&[NEWER]);
+    world.count().expect("with the new token");
+    assert_eq!(world.calls(), 2);
+    drop(held);
+    world.client.close();
+}
+
+// Prose test 3.2.
+fn tokens_that_are_never_accepted(shell: Shell) {
+    let world = world(shell, &["hunter2bad"]);
+    let error = world.count().expect_err("the server refuses it");
+    assert!(error.to_string().contains("code 18"), "{error}");
+    assert!(!format!("{error} {error:?}").contains("hunter2"));
+    assert_eq!(world.calls(), 1);
+    world.client.close();
+}
+
+// Prose test 3.3.
+fn another_refusal_keeps_the_token(shell: Shell) {
+    let world = world(shell, &[GOOD]);
+    world.fail("saslStart", 20, 1);
+    world.count().expect_err("the fail point");
+    assert_eq!(world.calls(), 1);
+    let end = Instant::now() + Duration::from_secs(20);
+    while world.count().is_err() {
+        assert!(Instant::now() < end, "the pool is ready again");
+    }
+    assert_eq!(world.calls(), 1);
+    world.client.close();
+}
+
+/// A read and a write.
+fn commands() -> [(&'static str, RawDocumentBuf); 2] {
+    let insert = rawdoc! { "insert": "birds", "documents": [{ "_id": 1 }] };
+    [("count", rawdoc! { "count": "birds" }), ("insert", insert)]
+}
+
+// AU-09, prose tests 4.1 and 4.4: retryable or not.
+fn a_command_after_code_391_authenticates_again(shell: Shell) {
+    let world = world(shell, &[GOOD]);
+    world.count().expect("it is logged in");
+    for (name, command) in commands() {
+        let (sent, calls) = (world.commands(name), world.calls());
+        let starts = world.commands("saslStart");
+        world.fail(name, 391, 1);
+        world.client.command("zoo", &command).expect("it is sent again");
+        assert_eq!((world.commands(name), world.calls()), (sent + 2, calls + 1));
+        // Hello is not sent again, so that nothing is speculated.
+        assert_eq!(world.commands("saslStart"), starts + 1);
+    }
+    assert_eq!(world.endpoint.with(|server, _| server.statistics().failed_logins), 0);
+    world.client.close();
+}
+
+// Prose tests 4.2 and 4.3.
+fn a_command_fails_if_authenticating_again_fails(shell: Shell) {
+    for (name, command) in commands() {
+        let world = world(shell, &[GOOD, "hunter2bad"]);
+        world.client.command("zoo", &command).expect("it is logged in");
+        world.fail(name, 391, 1);
+        let error = world.client.command("zoo", &command).expect_err("the token is bad");
+        let text = error.to_string();
+        assert!(text.contains("re-authentication failed") && text.contains("code 18"), "{text}");
+        assert!(!format!("{error} {error:?}").contains("hunter2"));
+        assert_eq!(world.calls(), 2);
+        // The server is well, so that no pool is cleared.
+        world.count().expect("the connection is as it was");
+        world.client.close();
+    }
+}
+
+// Prose test 4.5.
+fn a_session_goes_on_after_code_391(shell: Shell) {
+    let world = world(shell, &[GOOD]);
+    world.count().expect("it is logged in");
+    world.fail("find", 391, 1);
+    let id = bson::Binary { subtype: bson::spec::BinarySubtype::Uuid, bytes: vec![7; 16] };
+    let find = rawdoc! { "find": "birds", "lsid": { "id": id } };
+    world.client.command("zoo", &find).expect("it is sent again");
+    assert_eq!((world.calls(), world.commands("find")), (2, 2));
+    world.client.close();
+}
+
+/// A real expiry: each open connection is told, and the callback is called once.
+fn many_connections_share_the_new_token(shell: Shell) {
+    let world = world(shell, &[GOOD, NEWER]);
+    let mut held: Vec<_> = (0..5)
+        .map(|_| world.client.check_out(&Selector::Primary).expect("it is logged in"))
+        .collect();
+    world.accept(&[NEWER]);
+    for connection in &mut held {
+        connection.command("zoo", &rawdoc! { "count": "birds" }).expect("it authenticates again");
+    }
+    assert_eq!(
+        (world.calls(), world.endpoint.with(|server, _| server.statistics().accepted) > 5),
+        (2, true)
+    );
+    drop(held);
+    world.count().expect("all is well");
+    assert_eq!(world.calls(), 2);
+    world.client.close();
+}
+
+// AU-09: one attempt.
+fn a_server_that_asks_for_ever(shell: Shell) {
+    let world = world(shell, &[GOOD]);
+    world.count().expect("it is logged in");
+    world.fail("find", 391, 1000);
+    let (begin, starts) = (Instant::now(), world.commands("saslStart"));
+    let error = world.client.command("zoo", &rawdoc! { "find": "birds" }).expect_err("it gives up");
+    let text = error.to_string();
+    let expected = "operation: still refused after re-authenticating once: check how long the server accepts access tokens: ";
+    assert!(text.contains(expected) && text.contains("code 391"), "{text}");
+    assert!(begin.elapsed() < Duration::from_secs(10), "{:?}", begin.elapsed());
+    assert_eq!((world.commands("find"), world.commands("saslStart")), (2, starts + 1));
+    // The connection is as good as before.
+    world.count().expect("it is logged in");
+    world.client.close();
+}
+
+fn a_driver_authenticates_again_itself(shell: Shell) {
+    let world = world(shell, &[GOOD, NEWER]);
+    let mut connection = world.client.check_out(&Selector::Primary).expect("it is logged in");
+    world.accept(&[NEWER]);
+    connection.reauthenticate().expect("there is a new token");
+    assert_eq!(world.calls(), 2);
+    connection.command("zoo", &rawdoc! { "count": "birds" }).expect("it is logged in");
+    assert_eq!((world.calls(), world.commands("count")), (2, 1));
+    drop(connection);
+    world.client.close();
+
+    let settings = Settings::default();
+    let open = Endpoint::start(settings, ListenOptions::default()).expect("it starts");
+    let client = crate::world::World::of(shell, &[&open], "");
+    let mut connection = client.check_out(&Selector::Primary);
+    let error = connection.reauthenticate().expect_err("it never did");
+    assert!(error.to_string().contains("the connection was not authenticated"), "{error}");
+    connection.command("admin", &rawdoc! { "ping": 1 }).expect("it is as it was");
+}
+
+// AU-09: nothing but the code counts.
+fn scram_authenticates_again_too(shell: Shell) {
+    let users = vec![cenote_endpoint::User::new("app", "pencil")];
+    let settings = Settings { auth: true, users, ..Settings::default() };
+    let endpoint = Endpoint::start(settings, ListenOptions::default()).expect("it starts");
+    let client =
+        crate::world::World::new(shell, &format!("mongodb://app:pencil@{}", endpoint.address()));
+    client.ping();
+    let fail_point = rawdoc! {
+        "configureFailPoint": "failCommand",
+        "mode": { "times": 1 },
+        "data": { "failCommands": ["count"], "errorCode": 391 },
+    };
+    endpoint.with(|server, _| server.set_fail_point(&fail_point)).expect("it is known");
+    client.command(&rawdoc! { "count": "birds" }).expect("it is sent again");
+    let commands = endpoint.with(|server, _| server.statistics().commands);
+    assert_eq!((commands.get("count"), commands.get("saslStart")), (Some(&2), Some(&1)));
+}
+
+fn calls_are_apart(shell: Shell) {
+    let world = world(shell, &[GOOD]);
+    world.count().expect("it is logged in");
+    let begin = Instant::now();
+    for _ in 0..4 {
+        world.fail("count", 391, 1);
+        world.count().expect("it is sent again");
+    }
+    assert_eq!(world.calls(), 5);
+    assert!(begin.elapsed() >= Duration::from_millis(400), "{:?}", begin.elapsed());
+    world.client.close();
+}
+
+fn nothing_shows_a_token(shell: Shell) {
+    let world = world(shell, &[GOOD, "hunter2bad"]);
+    let connection = world.client.check_out(&Selector::Primary).expect("it is logged in");
+    let mut shown = connection.shown();
+    drop(connection);
+    world.fail("count", 391, 1);
+    let error = world.count().expect_err("the token is bad");
+    shown.push_str(&format!("{error} {error:?} {error:#?}"));
+    let servers = world.client.servers();
+    shown.push_str(&format!("{servers:?} {:?}", world.endpoint));
+    assert!(!shown.contains("hunter2"), "{shown}");
+    world.client.close();
+}
