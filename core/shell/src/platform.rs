@@ -1,6 +1,7 @@
 //! What the shell reads of the process and of the operating system.
 
 use std::path::Path;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use cenote_core::connect::{Environment, Nonce};
 use cenote_core::error::{ConnectionError, Stage};
@@ -37,6 +38,12 @@ pub fn nonce() -> Result<Nonce, ConnectionError> {
         ConnectionError::configuration(Stage::Authentication, &error.to_string())
     })?;
     Ok(Nonce::from_random(bytes))
+}
+
+/// The time since 1970.
+#[must_use]
+pub fn since_1970() -> Duration {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }
 
 /// Numbers for the requests of a new connection, with a random beginning.

@@ -1,8 +1,10 @@
 use bson::raw::{RawDocument, RawDocumentBuf, cstr};
+use core::time::Duration;
 use zeroize::Zeroizing;
 
 use super::{
     AccessToken, EstablishOptions, Nonce, ScramCache,
+    aws::{Aws, AwsKeys},
     command::Draft,
     field,
     mechanism::SaslMechanism,
@@ -79,7 +81,8 @@ fn check_credential(credential: &Credential) -> Result<(), ConnectionError> {
         Some(Mechanism::Plain) => plain_payload(credential).map(drop)?,
         Some(Mechanism::MongodbX509) => check_x509(credential)?,
         Some(Mechanism::MongodbOidc) => return check_oidc(credential),
-        Some(mechanism @ (Mechanism::Gssapi | Mechanism::MongodbAws | Mechanism::Custom(_))) => {
+        Some(Mechanism::MongodbAws) => return aws_keys(credential).map(drop),
+        Some(mechanism @ (Mechanism::Gssapi | Mechanism::Custom(_))) => {
             return Err(unsupported(mechanism));
         }
     }
@@ -104,6 +107,25 @@ fn check_oidc(credential: &Credential) -> Result<(), ConnectionError> {
         "no ENVIRONMENT of MONGODB-OIDC is built in: leave authMechanismProperties out, and set a callback that returns \
          access tokens",
     ))
+}
+
+/// No environment variable and no metadata service is asked.
+// AU-55
+fn aws_keys(credential: &Credential) -> Result<AwsKeys, ConnectionError> {
+    let Ok((username, password)) = user_and_password(credential, Mechanism::MongodbAws) else {
+        let reason = "MONGODB-AWS needs an access key ID as the user name and a secret access key as the password: \
+                      environment variables and metadata services are not asked";
+        return Err(configuration(reason));
+    };
+    if credential.source != "$external" {
+        return Err(configuration("MONGODB-AWS has users in $external only"));
+    }
+    if credential.mechanism_properties.keys().any(|name| *name != "AWS_SESSION_TOKEN") {
+        return Err(configuration("MONGODB-AWS has no mechanism property but AWS_SESSION_TOKEN"));
+    }
+    let session_token = credential.mechanism_properties.get("AWS_SESSION_TOKEN").cloned();
+    let secret_key = password.clone();
+    Ok(AwsKeys { access_key: username.to_owned(), secret_key, session_token })
 }
 
 // AU-46
@@ -146,6 +168,8 @@ pub(super) fn uses_tokens(options: &EstablishOptions) -> bool {
 }
 
 impl Authentication {
+    /// `time` is since 1970, for mechanisms that sign it.
+    ///
     /// # Errors
     ///
     /// When the mechanism is not supported, or the credential does not have what it
@@ -154,10 +178,11 @@ impl Authentication {
         mechanism: Mechanism,
         options: &EstablishOptions,
         nonce: &Nonce,
+        time: Option<Duration>,
     ) -> Result<Self, ConnectionError> {
         match (&options.sasl_mechanism, &options.credential) {
             (Some(own), _) => Self::own(mechanism, &**own),
-            (None, Some(credential)) => Self::of(mechanism, credential, options, nonce),
+            (None, Some(credential)) => Self::of(mechanism, credential, options, nonce, time),
             (None, None) => Err(unsupported(mechanism)),
         }
     }
@@ -184,6 +209,7 @@ impl Authentication {
         credential: &Credential,
         options: &EstablishOptions,
         nonce: &Nonce,
+        time: Option<Duration>,
     ) -> Result<Self, ConnectionError> {
         let scram = |variant| {
             let (username, password) = user_and_password(credential, mechanism)?;
@@ -202,10 +228,13 @@ impl Authentication {
                 let payload = OneMessage(plain_payload(credential)?);
                 Method::Sasl(Sasl::new(mechanism, Box::new(payload))?)
             }
-            Mechanism::Gssapi
-            | Mechanism::MongodbAws
-            | Mechanism::MongodbOidc
-            | Mechanism::Custom(_) => return Err(unsupported(mechanism)),
+            Mechanism::MongodbAws => {
+                let conversation = Aws::new(aws_keys(credential)?, nonce.clone(), time);
+                Method::Sasl(Sasl::new(mechanism, Box::new(conversation))?)
+            }
+            Mechanism::Gssapi | Mechanism::MongodbOidc | Mechanism::Custom(_) => {
+                return Err(unsupported(mechanism));
+            }
         };
         Ok(Self { source: credential.source.clone(), method })
     }

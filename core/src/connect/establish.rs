@@ -61,6 +61,8 @@ pub struct Establish {
     options: Arc<EstablishOptions>,
     /// For a second conversation, when what the first one began was of no use.
     second_nonce: Nonce,
+    /// Since 1970, if the embedder has said it.
+    time: Option<Duration>,
     phase: Phase,
     /// The access token that the server gets, or has accepted.
     token: Option<AccessToken>,
@@ -143,13 +145,14 @@ impl Establish {
         let [first, second_nonce] = nonces;
         authentication::check(&options)?;
         let speculation = authentication::speculates_with(&options)
-            .map(|mechanism| Authentication::new(mechanism, &options, &first))
+            .map(|mechanism| Authentication::new(mechanism, &options, &first, None))
             .transpose()?;
         let document = speculation.as_ref().map(Authentication::speculative);
         let hello = hello::hello(&options, document.as_ref());
         Ok(Self {
             options,
             second_nonce,
+            time: None,
             phase: Phase::Hello { speculation },
             token: None,
             token_is_cached: false,
@@ -158,11 +161,18 @@ impl Establish {
         })
     }
 
+    /// Tells the time since 1970, which is a part of what MONGODB-AWS signs; a server of AWS accepts a difference of five
+    /// minutes. Other mechanisms do without it.
+    #[must_use]
+    pub fn at(self, since_1970: Duration) -> Self {
+        Self { time: Some(since_1970), ..self }
+    }
+
     /// A machine for a connection in use whose server asks for
     /// [reauthentication](https://github.com/mongodb/specifications/blob/master/source/auth/auth.md#reauthentication)
     /// (code 391, [`requires_reauthentication`](crate::error::CommandError::requires_reauthentication)): the
-    /// conversation of the connection's mechanism, without hello. `description` is that of the connection, and the nonce
-    /// must never have been used. Errors are at [`Stage::Operation`].
+    /// conversation of the connection's mechanism, without hello. `description` is that of the connection, the nonce
+    /// must never have been used, and the time is as for [`at`](Self::at). Errors are at [`Stage::Operation`].
     ///
     /// With access tokens, drop the connection's own from those that are kept first, and give what is left to
     /// [`use_token`](Self::use_token).
@@ -173,13 +183,14 @@ impl Establish {
     pub fn reauthenticate(
         options: Arc<EstablishOptions>,
         nonce: Nonce,
+        since_1970: Duration,
         description: Box<ConnectionDescription>,
     ) -> Result<Self, ConnectionError> {
         let begin = || match description.mechanism {
             Some(Mechanism::MongodbOidc) if options.uses_access_tokens() => Ok(None),
             Some(mechanism) => {
                 authentication::check(&options)?;
-                Authentication::new(mechanism, &options, &nonce).map(Some)
+                Authentication::new(mechanism, &options, &nonce, Some(since_1970)).map(Some)
             }
             None => {
                 let reason = "the connection has no mechanism to authenticate by";
@@ -201,6 +212,7 @@ impl Establish {
         Ok(Self {
             options,
             second_nonce: nonce,
+            time: Some(since_1970),
             phase,
             token: None,
             token_is_cached: false,
@@ -419,7 +431,7 @@ impl Establish {
             }
             None => {
                 let conversation =
-                    Authentication::new(mechanism, &self.options, &self.second_nonce)?;
+                    Authentication::new(mechanism, &self.options, &self.second_nonce, self.time)?;
                 let first = Progress::Send(conversation.first());
                 (conversation, first)
             }

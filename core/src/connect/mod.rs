@@ -8,7 +8,7 @@
 //! 2. Hello: what the client is ([`ClientMetadata`]), what it can do, and, to save a round trip,
 //!    the first command of the authentication.
 //! 3. [`Step::Handshaken`]: what the server is. The pool is told before authentication begins.
-//! 4. SCRAM-SHA-256, SCRAM-SHA-1, X.509, PLAIN or OIDC, if there is a credential; or a [`SaslMechanism`] of the embedder's
+//! 4. SCRAM-SHA-256, SCRAM-SHA-1, X.509, PLAIN, AWS or OIDC, if there is a credential; or a [`SaslMechanism`] of the embedder's
 //!    own.
 //! 5. [`Step::Done`]: the connection can be used.
 //!
@@ -25,6 +25,7 @@
 
 mod access_token;
 mod authentication;
+mod aws;
 mod check;
 mod command;
 mod description;

@@ -12,7 +12,7 @@ pub enum Mechanism {
     Plain,
     /// `GSSAPI`: Kerberos. Read, but not spoken.
     Gssapi,
-    /// `MONGODB-AWS`. Read, but not spoken.
+    /// `MONGODB-AWS`: the access key, the secret key and perhaps the session token of a user of AWS.
     MongodbAws,
     /// `MONGODB-OIDC`: access tokens, which a callback of the application returns. No `ENVIRONMENT` is built in.
     MongodbOidc,

@@ -16,8 +16,9 @@ fn what_is_not_spoken_is_a_configuration_error() {
     let cases = [
         ("mongodb://u:p@db/?authMechanism=GSSAPI", "the mechanism GSSAPI is not supported"),
         (
-            "mongodb://u:p@db/?authMechanism=MONGODB-AWS",
-            "the mechanism MONGODB-AWS is not supported",
+            "mongodb://db/?authMechanism=MONGODB-AWS",
+            "MONGODB-AWS needs an access key ID as the user name and a secret access key as the password: environment \
+             variables and metadata services are not asked",
         ),
         (
             "mongodb://db/?authMechanism=MONGODB-OIDC&authMechanismProperties=ENVIRONMENT:test",

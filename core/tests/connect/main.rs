@@ -5,6 +5,7 @@
 
 #![cfg(feature = "protocol")]
 
+mod aws;
 mod bad_input;
 mod conversations;
 mod credentials;

@@ -15,6 +15,7 @@ use crate::server::{Server, binary, nonces, options, raw};
 const URI: &str = "mongodb://db/?authMechanism=MONGODB-OIDC";
 const OLD: &str = "hunter2old";
 const NEW: &str = "hunter2new";
+const TIME: Duration = Duration::from_secs(1_573_086_367);
 
 fn token(text: &str) -> AccessToken {
     AccessToken::new(text)
@@ -276,7 +277,8 @@ fn description(mechanism: Option<Mechanism>) -> Box<ConnectionDescription> {
 fn again(uri: &str, mechanism: Mechanism) -> Establish {
     let [nonce, _] = nonces();
     let options = Arc::new(options(uri));
-    Establish::reauthenticate(options, nonce, description(Some(mechanism))).expect("it can begin")
+    Establish::reauthenticate(options, nonce, TIME, description(Some(mechanism)))
+        .expect("it can begin")
 }
 
 // AU-09
@@ -337,7 +339,7 @@ fn a_reauthentication_that_fails_is_a_failed_operation() {
 
     let [nonce, _] = nonces();
     let options = Arc::new(options("mongodb://db"));
-    let error = Establish::reauthenticate(options, nonce, description(None)).unwrap_err();
+    let error = Establish::reauthenticate(options, nonce, TIME, description(None)).unwrap_err();
     assert_eq!(
         error.to_string(),
         "operation: re-authentication failed: the connection has no mechanism to authenticate by"

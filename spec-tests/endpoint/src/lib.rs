@@ -85,7 +85,7 @@ pub use server::Server;
 pub use settings::{Limits, ScramSettings, Settings, SettingsError};
 pub use statistics::Statistics;
 pub use topology::{LoadBalanced, ReplicaSet, Role, Topology};
-pub use user::{AccessToken, Mechanism, User};
+pub use user::{AccessToken, AwsKey, Mechanism, User};
 
 /// The server's side of SCRAM on its own, for servers that are scripted message by message.
 pub mod scram {

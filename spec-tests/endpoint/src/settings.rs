@@ -9,7 +9,7 @@ use thiserror::Error;
 
 use super::fault::Script;
 use super::topology::Topology;
-use super::user::{AccessToken, Mechanism, User};
+use super::user::{AccessToken, AwsKey, Mechanism, User};
 
 /// The configuration of a server. [`Settings::default`] is a standalone server without users and
 /// authentication that offers every compressor that is built in.
@@ -32,6 +32,10 @@ pub struct Settings {
     /// The access tokens that MONGODB-OIDC accepts; [`Server::set_access_tokens`](crate::Server::set_access_tokens)
     /// replaces them.
     pub access_tokens: Vec<AccessToken>,
+    /// The keys that MONGODB-AWS accepts. The server verifies signatures itself, and asks no service of AWS.
+    pub aws_keys: Vec<AwsKey>,
+    /// The host of AWS STS that the server names; `sts.amazonaws.com` by default.
+    pub sts_host: String,
     /// The authentication mechanisms that the server supports.
     pub mechanisms: Vec<Mechanism>,
     /// Parameters of SCRAM.
@@ -131,6 +135,8 @@ impl Default for Settings {
             auth: false,
             users: Vec::new(),
             access_tokens: Vec::new(),
+            aws_keys: Vec::new(),
+            sts_host: "sts.amazonaws.com".to_owned(),
             mechanisms: Mechanism::ALL.to_vec(),
             scram: ScramSettings::default(),
             any_certificate: false,

@@ -28,6 +28,19 @@ pub enum Mechanism {
     Plain,
     /// `MONGODB-OIDC`, for the holders of [access tokens](crate::Settings::access_tokens).
     MongodbOidc,
+    /// `MONGODB-AWS`, for the owners of [keys](crate::Settings::aws_keys).
+    MongodbAws,
+}
+
+/// The keys of a user of AWS. `Debug` shows the access key alone.
+#[derive(Clone, PartialEq, Eq)]
+pub struct AwsKey {
+    /// The access key ID.
+    pub access_key: String,
+    /// The secret access key.
+    pub secret_key: String,
+    /// The session token, for temporary keys.
+    pub session_token: Option<String>,
 }
 
 /// An access token that the server accepts with MONGODB-OIDC. `Debug` does not show it.
@@ -95,6 +108,27 @@ impl AccessToken {
     }
 }
 
+impl AwsKey {
+    /// The keys of a user, without a session token.
+    #[must_use]
+    pub fn new(access_key: &str, secret_key: &str) -> Self {
+        let (access_key, secret_key) = (access_key.to_owned(), secret_key.to_owned());
+        Self { access_key, secret_key, session_token: None }
+    }
+
+    /// The same keys for one session.
+    #[must_use]
+    pub fn with_session_token(self, token: &str) -> Self {
+        Self { session_token: Some(token.to_owned()), ..self }
+    }
+}
+
+impl std::fmt::Debug for AwsKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("AwsKey").field("access_key", &self.access_key).finish_non_exhaustive()
+    }
+}
+
 impl std::fmt::Debug for AccessToken {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("AccessToken").field("user", &self.user).finish_non_exhaustive()
@@ -114,8 +148,14 @@ impl std::fmt::Debug for User {
 
 impl Mechanism {
     /// Every mechanism.
-    pub const ALL: [Self; 5] =
-        [Self::ScramSha1, Self::ScramSha256, Self::MongodbX509, Self::Plain, Self::MongodbOidc];
+    pub const ALL: [Self; 6] = [
+        Self::ScramSha1,
+        Self::ScramSha256,
+        Self::MongodbX509,
+        Self::Plain,
+        Self::MongodbOidc,
+        Self::MongodbAws,
+    ];
 
     /// The name in commands.
     #[must_use]
@@ -126,6 +166,7 @@ impl Mechanism {
             Self::MongodbX509 => "MONGODB-X509",
             Self::Plain => "PLAIN",
             Self::MongodbOidc => "MONGODB-OIDC",
+            Self::MongodbAws => "MONGODB-AWS",
         }
     }
 

@@ -1,5 +1,6 @@
 //! Clients on real sockets, against endpoints. Each test runs on tokio, mio and smol.
 
+mod aws;
 mod bad_input;
 mod closing;
 mod contract;

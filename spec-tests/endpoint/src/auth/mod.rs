@@ -1,6 +1,7 @@
 //! Authentication, as commands and within hello. Written from the specifications alone and without
 //! the client's side in `cenote-core`, so that no mistake of one hides a mistake of the other.
 
+mod aws;
 pub(crate) mod credential;
 mod oidc;
 mod plain;
@@ -12,6 +13,7 @@ use bson::raw::{RawDocumentBuf, cstr};
 use bson::spec::BinarySubtype;
 use bson::{Binary, RawBsonRef, RawDocument};
 
+use self::aws::Challenge;
 use self::credential::Hash;
 use self::scram::Exchange;
 pub(super) use self::users::Users;
@@ -39,6 +41,8 @@ enum Step {
     Proof(Exchange),
     /// An empty message from the client is due: once, or endlessly.
     Nothing,
+    /// A request to AWS STS that the client has signed is due.
+    Signature(Challenge),
 }
 
 /// A login command, and the database that it was sent to.
@@ -104,6 +108,7 @@ fn start(context: &mut Context<'_>, login: &Login<'_>) -> Result<RawDocumentBuf,
             oidc::log_in(context, login, payload)?;
             Ok(reply(context.session.conversations, true, &[]))
         }
+        Mechanism::MongodbAws => start_aws(context, login, payload),
         Mechanism::MongodbX509 => {
             let message = "MONGODB-X509 is not done with saslStart, but with authenticate";
             Err(Refusal::new(code::BAD_VALUE, message))
@@ -152,6 +157,24 @@ fn start_scram(
     Ok(reply(id, false, server_first.as_bytes()))
 }
 
+fn start_aws(
+    context: &mut Context<'_>,
+    login: &Login<'_>,
+    payload: &[u8],
+) -> Result<RawDocumentBuf, Refusal> {
+    let challenge = Challenge::begin(context, login, payload)?;
+    let (id, message) = (context.session.conversations, challenge.message());
+    context.session.conversation = Some(Conversation {
+        id,
+        user: String::new(),
+        database: login.database.to_owned(),
+        skips_empty_exchange: true,
+        fault: None,
+        step: Step::Signature(challenge),
+    });
+    Ok(reply(id, false, &message))
+}
+
 fn go_on(
     context: &mut Context<'_>,
     mut conversation: Conversation,
@@ -162,6 +185,11 @@ fn go_on(
             Ok(server_final) => (server_final, conversation.skips_empty_exchange),
             Err(_) => return Err(fail(context)),
         },
+        Step::Signature(challenge) => {
+            let user = challenge.finish(context, payload)?;
+            logged_in(context, user, conversation.database);
+            return Ok(reply(conversation.id, true, &[]));
+        }
         Step::Nothing if payload.is_empty() => (String::new(), true),
         Step::Nothing => {
             let message = "the last message of the conversation must be empty";

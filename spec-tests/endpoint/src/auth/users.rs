@@ -8,7 +8,7 @@ use sha2::{Digest as _, Sha256};
 use super::credential::{Credential, Hash, same};
 use crate::entropy::Entropy;
 use crate::settings::{Settings, SettingsError};
-use crate::user::{AccessToken, EXTERNAL, Mechanism, User};
+use crate::user::{AccessToken, AwsKey, EXTERNAL, Mechanism, User};
 
 /// The users that can log in, without their passwords.
 #[derive(Debug)]
@@ -17,6 +17,8 @@ pub(in super::super) struct Users {
     known: BTreeMap<(String, String), Known>,
     enabled: Vec<Mechanism>,
     tokens: Vec<AccessToken>,
+    aws_keys: Vec<AwsKey>,
+    sts_host: String,
     any_certificate: bool,
     spares_empty_exchange: bool,
 }
@@ -49,6 +51,8 @@ impl Users {
             known,
             enabled: settings.mechanisms.clone(),
             tokens: settings.access_tokens.clone(),
+            aws_keys: settings.aws_keys.clone(),
+            sts_host: settings.sts_host.clone(),
             any_certificate: settings.any_certificate,
             spares_empty_exchange: settings.scram.skip_empty_exchange,
         })
@@ -97,6 +101,14 @@ impl Users {
         known.map(|known| known.user.as_str())
     }
 
+    pub(super) fn aws_key(&self, access_key: &str) -> Option<&AwsKey> {
+        self.aws_keys.iter().find(|key| key.access_key == access_key)
+    }
+
+    pub(super) fn sts_host(&self) -> &str {
+        &self.sts_host
+    }
+
     pub(in super::super) fn set_tokens(&mut self, tokens: Vec<AccessToken>) {
         self.tokens = tokens;
     }
@@ -126,7 +138,7 @@ impl Known {
                 Mechanism::Plain => {
                     known.plain = Some(Fingerprint::new(&user.password, entropy.bytes()));
                 }
-                Mechanism::MongodbX509 | Mechanism::MongodbOidc => {}
+                Mechanism::MongodbX509 | Mechanism::MongodbOidc | Mechanism::MongodbAws => {}
             }
         }
         Ok(known)

@@ -42,8 +42,10 @@ impl Coordinates<'_> {
                 // Negotiated by clients, or there is no other to be tried.
                 [Mechanism::ScramSha1 | Mechanism::ScramSha256, ..] | [] => {}
                 [
-                    mechanism
-                    @ (Mechanism::MongodbX509 | Mechanism::Plain | Mechanism::MongodbOidc),
+                    mechanism @ (Mechanism::MongodbX509
+                    | Mechanism::Plain
+                    | Mechanism::MongodbOidc
+                    | Mechanism::MongodbAws),
                     ..,
                 ] => {
                     option("authMechanism", mechanism.name());

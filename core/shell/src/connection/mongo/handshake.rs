@@ -10,7 +10,7 @@ use super::limit::Limit;
 use super::messages::{Messages, hold};
 use super::settings::Settings;
 use crate::connection::HandshakeReporter;
-use crate::platform::nonce;
+use crate::platform::{nonce, since_1970};
 use crate::runtime::Network;
 use crate::shortage::opening_failed;
 use crate::tls;
@@ -46,7 +46,7 @@ pub(super) async fn handshake<R: Network>(
     limit: Limit,
     reporter: Option<&HandshakeReporter>,
 ) -> Result<Handshake, ConnectionError> {
-    let mut establish = Establish::new(options, [nonce()?, nonce()?])?;
+    let mut establish = Establish::new(options, [nonce()?, nonce()?])?.at(since_1970());
     settings.offer_token(&mut establish);
     let mut conversation = Conversation::new(messages, settings, limit);
     loop {

@@ -10,7 +10,7 @@ use cenote_core::error::{CommandError, ConnectionError};
 use super::handshake::fail;
 use super::settings::Settings;
 use crate::operation::Deadline;
-use crate::platform::nonce;
+use crate::platform::{nonce, since_1970};
 use crate::runtime::Network;
 use crate::transport_error::TransportError;
 
@@ -57,8 +57,12 @@ impl Reauthentication {
             tokens.invalidate(&expired);
         }
         let description = Box::new(description.clone());
-        let mut establish =
-            Establish::reauthenticate(Arc::clone(&self.options), nonce()?, description)?;
+        let mut establish = Establish::reauthenticate(
+            Arc::clone(&self.options),
+            nonce()?,
+            since_1970(),
+            description,
+        )?;
         self.settings.offer_token(&mut establish);
         Ok(establish)
     }
