@@ -1,11 +1,11 @@
-use bson::raw::{RawDocument, RawDocumentBuf, cstr};
+use bson::raw::{RawDocument, cstr};
 use core::time::Duration;
 use zeroize::Zeroizing;
 
 use super::{
     AccessToken, EstablishOptions, Nonce, ScramCache,
     aws::{Aws, AwsKeys},
-    command::Draft,
+    command::{Command, Draft},
     field,
     mechanism::SaslMechanism,
     sasl::{self, OneMessage, Sasl, SaslReply, from_field, protocol},
@@ -263,12 +263,12 @@ impl Authentication {
     }
 
     /// The first command as hello carries it: that of SASL has to name its database.
-    pub(super) fn speculative(&self) -> RawDocumentBuf {
+    pub(super) fn speculative(&self) -> Command {
         let first = match &self.method {
             Method::Scram { .. } | Method::Sasl(_) => self.first().with(cstr!("db"), self.source()),
             Method::X509 { .. } => self.first(),
         };
-        first.into_document()
+        first.inner()
     }
 
     /// A reply to a command of its own.

@@ -64,8 +64,8 @@ impl Draft {
     }
 
     /// For a command inside another one.
-    pub(super) fn into_document(self) -> RawDocumentBuf {
-        self.document
+    pub(super) fn inner(self) -> Command {
+        Command { name: self.name, body: Zeroizing::new(self.document.into_bytes()) }
     }
 
     /// Names the database and, if the user declared one, the API's version.
@@ -74,6 +74,6 @@ impl Draft {
         for (key, value) in api.into_iter().flat_map(ServerApi::fields) {
             draft = draft.with(key, value);
         }
-        Command { name: draft.name, body: Zeroizing::new(draft.document.into_bytes()) }
+        draft.inner()
     }
 }

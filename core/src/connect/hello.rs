@@ -1,4 +1,4 @@
-use bson::raw::{RawArrayBuf, RawDocumentBuf, cstr};
+use bson::raw::{RawArrayBuf, cstr};
 
 use super::{
     EstablishOptions,
@@ -10,11 +10,11 @@ use crate::uri::Credential;
 ///
 /// It is called `hello` where the server is known to know that: behind a load balancer, or when an
 /// API version was declared.
-pub(super) fn hello(options: &EstablishOptions, speculative: Option<&RawDocumentBuf>) -> Command {
+pub(super) fn hello(options: &EstablishOptions, speculative: Option<&Command>) -> Command {
     let user = options.credential.as_ref().and_then(asked_for);
     let compression = compression(options);
     let room = options.client.as_bytes().len()
-        + speculative.map_or(0, |command| command.as_bytes().len())
+        + speculative.map_or(0, |command| command.body().as_bytes().len())
         + user.as_ref().map_or(0, String::len)
         + compression.as_bytes().len();
     let mut draft = if options.speaks_hello() {
@@ -33,7 +33,7 @@ pub(super) fn hello(options: &EstablishOptions, speculative: Option<&RawDocument
         draft = draft.with(cstr!("saslSupportedMechs"), user.as_str());
     }
     if let Some(speculative) = speculative {
-        draft = draft.with(cstr!("speculativeAuthenticate"), speculative);
+        draft = draft.with(cstr!("speculativeAuthenticate"), speculative.body());
     }
     draft.send_to("admin", options.server_api)
 }

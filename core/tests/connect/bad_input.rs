@@ -10,12 +10,14 @@ use proptest::test_runner::TestRunner;
 
 use crate::server::{Server, binary, converse, establish, nonces, options, raw};
 
-const URIS: [&str; 5] = [
+const URIS: [&str; 7] = [
     "mongodb://db/?compressors=zstd",
     "mongodb://user:pencil@db",
     "mongodb://user:pencil@db/?authMechanism=SCRAM-SHA-1&loadBalanced=true",
     "mongodb://user:pencil@db/?authMechanism=PLAIN",
     "mongodb://db/?authMechanism=MONGODB-X509",
+    "mongodb://db/?authMechanism=MONGODB-OIDC",
+    "mongodb://key:secret@db/?authMechanism=MONGODB-AWS",
 ];
 
 /// Feeds the replies, the last one again and again, until it is over.

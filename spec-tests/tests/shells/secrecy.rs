@@ -7,13 +7,22 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 use std::{env, thread};
 
+use bson::rawdoc;
 use cenote_core::uri::ConnectionString;
-use cenote_endpoint::{Settings, User};
+use cenote_endpoint::{AccessToken as Accepted, AwsKey, Settings, User};
+use cenote_shell::oidc::TokenRequest;
+use cenote_tokio::AccessToken;
 
 use crate::shell::{Shell, on_all_runtimes};
-use crate::world::{ping, pool, tls};
+use crate::world::{ping, pool, tls, with};
 
-on_all_runtimes!(plain_leaves_no_password_in_memory, scram_leaves_no_password_in_memory);
+on_all_runtimes!(
+    plain_leaves_no_password_in_memory,
+    scram_leaves_no_password_in_memory,
+    oidc_leaves_no_token_in_memory,
+    aws_leaves_no_key_in_memory,
+    no_trace_has_a_token,
+);
 
 /// Only this part of it is looked for: it is also in a buffer that became too small, and behind what
 /// `free` writes into a block.
@@ -28,6 +37,66 @@ fn plain_leaves_no_password_in_memory(shell: Shell) {
 
 fn scram_leaves_no_password_in_memory(shell: Shell) {
     look_for_password(shell, || User::new("app", PASSWORD));
+}
+
+/// The token is in hello of the second connection.
+fn oidc_leaves_no_token_in_memory(shell: Shell) {
+    if let Ok(masked) = env::var(CHILD) {
+        let (uri, token) = masked.split_once(' ').expect("both");
+        let (uri, token) = (uri.to_owned(), token.to_owned());
+        let mut again = unmasked(&token);
+        use_tokens(shell, &uri, token);
+        return look(&mut again);
+    }
+    let access_tokens = vec![Accepted::new(PASSWORD, "robot")];
+    let endpoint = tls(Settings { auth: true, access_tokens, ..Settings::default() });
+    let uri = with(&endpoint.uri(), "authMechanism=MONGODB-OIDC");
+    in_a_child_with(&format!("{uri} {}", masked(PASSWORD.as_bytes())));
+}
+
+fn use_tokens(shell: Shell, uri: &str, masked: String) {
+    let callback =
+        move |_: &TokenRequest| Ok(AccessToken::new(String::from_utf8(unmasked(&masked))?));
+    let pool = shell.pool_with_tokens(uri, callback, None);
+    let mut held = [(); 2].map(|()| pool.check_out().expect("a connection"));
+    for connection in &mut held {
+        connection.command("zoo", &rawdoc! { "count": "birds" }).expect("it is logged in");
+        connection.reauthenticate().expect("it is accepted again");
+    }
+    drop(held);
+    pool.close();
+}
+
+fn aws_leaves_no_key_in_memory(shell: Shell) {
+    if let Ok(masked) = env::var(CHILD) {
+        let mut uri = unmasked(&masked);
+        use_pool(shell, std::str::from_utf8(&uri).expect("UTF-8"));
+        return look(&mut uri);
+    }
+    let aws_keys = vec![AwsKey::new("AKIA", PASSWORD)];
+    let endpoint = tls(Settings { auth: true, aws_keys, ..Settings::default() });
+    let escaped = PASSWORD.replace('%', "%25").replace('/', "%2F").replace(' ', "%20");
+    let uri = endpoint.uri().replacen("//", &format!("//AKIA:{}@", escaped.replace(',', "%2C")), 1);
+    in_a_child(&with(&uri, "authMechanism=MONGODB-AWS"));
+}
+
+/// Neither if the server accepts it, nor if it does not.
+fn no_trace_has_a_token(shell: Shell) {
+    let access_tokens = vec![Accepted::new(PASSWORD, "robot")];
+    let endpoint = tls(Settings { auth: true, access_tokens, ..Settings::default() });
+    let uri = with(&endpoint.uri(), "authMechanism=MONGODB-OIDC");
+    for token in [PASSWORD, "hunter2hunter2"] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("pool.bson");
+        let callback = move |_: &TokenRequest| Ok(AccessToken::new(token));
+        let pool = shell.pool_with_tokens(&uri, callback, Some(path.as_path().into()));
+        assert_eq!(pool.check_out().is_ok(), token == PASSWORD);
+        pool.close();
+        pool.end_recording();
+        let trace = fs::read(&path).expect("a trace");
+        assert!(trace.len() > 100);
+        assert!(!trace.windows(token.len()).any(|window| window == token.as_bytes()));
+    }
 }
 
 /// Of its text only, before anything else uses the memory again.
@@ -56,9 +125,13 @@ fn look_for_password(shell: Shell, user: impl FnOnce() -> User) {
 
 /// Repeats the test in a process that has never had the password but in this connection string.
 fn in_a_child(uri: &str) {
+    in_a_child_with(&masked(uri.as_bytes()));
+}
+
+fn in_a_child_with(masked: &str) {
     let test = thread::current().name().expect("that of the test").to_owned();
     let mut child = Command::new(env::current_exe().expect("this test"));
-    child.args([test.as_str(), "--exact", "--nocapture"]).env(CHILD, masked(uri.as_bytes()));
+    child.args([test.as_str(), "--exact", "--nocapture"]).env(CHILD, masked);
     let output = child.output().expect("it runs");
     let printed = String::from_utf8_lossy(&output.stdout);
     let errors = String::from_utf8_lossy(&output.stderr);

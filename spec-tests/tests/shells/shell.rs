@@ -6,13 +6,14 @@ use std::time::{Duration, Instant};
 
 use bson::{RawDocument, RawDocumentBuf};
 use cenote_core::address::ServerAddress;
-use cenote_core::connect::{ConnectionDescription, SaslMechanism};
-use cenote_core::error::{ConnectionError, OperationError, PoolError};
+use cenote_core::connect::{AccessToken, ConnectionDescription, SaslMechanism};
+use cenote_core::error::{BoxError, ConnectionError, OperationError, PoolError};
 use cenote_core::pool::{Event, PoolOptions, Purpose, ServiceId, Snapshot};
 use cenote_core::uri::{ConnectionString, Credential};
 use cenote_core::wire::{MessageBuf, MessageLimit};
 use cenote_shell::builder::{BuildError, Builder, BuiltPool, FromUri};
 use cenote_shell::connection::{Connection, Lookup, MongoConnector};
+use cenote_shell::oidc::TokenRequest;
 use cenote_shell::operation::OperationOptions;
 use cenote_shell::pool::PooledConnection;
 use cenote_shell::runtime::{CurrentRuntime, Network};
@@ -84,6 +85,7 @@ pub(crate) trait AnyConnection: Send {
         database: &str,
         command: &RawDocument,
     ) -> Result<(), OperationError>;
+    fn reauthenticate(&mut self) -> Result<(), OperationError>;
     fn send(&mut self, message: &[u8]) -> Result<(), OperationError>;
     fn receive(&mut self) -> Result<MessageBuf, OperationError>;
     /// Whether there is a raw stream of it.
@@ -162,6 +164,35 @@ impl Shell {
             Self::Tokio => Tokio::block_on(async { build::<Pool<Tokio>>(uri, mechanism) }),
             Self::Mio => build::<cenote_mio::Pool>(uri, mechanism),
             Self::Smol => build::<Pool<Smol>>(uri, mechanism),
+        }
+    }
+
+    /// A ready pool that takes access tokens from a callback, and writes a trace if there is a recording.
+    pub(crate) fn pool_with_tokens(
+        self,
+        uri: &str,
+        callback: impl Fn(&TokenRequest) -> Result<AccessToken, BoxError> + Send + Sync + 'static,
+        recording: Option<Recording>,
+    ) -> Arc<dyn AnyPool> {
+        fn build<P: BuiltPool<Connector: FromUri> + AnyPool + 'static>(
+            uri: &str,
+            callback: impl Fn(&TokenRequest) -> Result<AccessToken, BoxError> + Send + Sync + 'static,
+            recording: Option<Recording>,
+        ) -> Arc<dyn AnyPool> {
+            let mut builder = Builder::<P>::from_uri(uri).expect("a connection string");
+            if let Some(recording) = recording {
+                builder = builder.record(recording);
+            }
+            let pool = builder.oidc_callback(callback).build().expect("good options");
+            pool.ready();
+            Arc::new(pool)
+        }
+        match self {
+            Self::Tokio => {
+                Tokio::block_on(async { build::<Pool<Tokio>>(uri, callback, recording) })
+            }
+            Self::Mio => build::<cenote_mio::Pool>(uri, callback, recording),
+            Self::Smol => build::<Pool<Smol>>(uri, callback, recording),
         }
     }
 
@@ -366,6 +397,10 @@ impl<R: AsyncRuntime> AnyConnection for PooledConnection<R, MongoConnector<R>> {
         R::block_on(self.command_unacknowledged(database, command))
     }
 
+    fn reauthenticate(&mut self) -> Result<(), OperationError> {
+        R::block_on(self.reauthenticate())
+    }
+
     fn send(&mut self, message: &[u8]) -> Result<(), OperationError> {
         R::block_on(self.send(message))
     }
@@ -429,6 +464,10 @@ impl AnyConnection for cenote_mio::PooledConnection<cenote_mio::MongoConnector> 
         command: &RawDocument,
     ) -> Result<(), OperationError> {
         self.command_unacknowledged(database, command)
+    }
+
+    fn reauthenticate(&mut self) -> Result<(), OperationError> {
+        self.reauthenticate()
     }
 
     fn send(&mut self, message: &[u8]) -> Result<(), OperationError> {

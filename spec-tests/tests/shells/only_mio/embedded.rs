@@ -4,14 +4,19 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Poll as Progress;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use bson::rawdoc;
+use bson::{RawDocumentBuf, rawdoc};
 use cenote_core::error::{ConnectionError, Stage};
-use cenote_endpoint::{Endpoint, Fault, Settings};
-use cenote_mio::{MongoConnector, OperationError, Pool, PoolSource, PooledConnection};
+use cenote_endpoint::{self as endpoint, Endpoint, Fault, Settings};
+use cenote_mio::{
+    AccessToken, Builder, MongoConnector, OperationError, Pool, PoolSource, PooledConnection,
+    TokenRequest,
+};
 use mio::{Events, Interest, Poll, Token, Waker};
 
 use super::world::checked;
@@ -29,18 +34,24 @@ struct Application {
     refused: Vec<&'static str>,
     /// How often the loop turns for nothing in between.
     spurious: u32,
+    command: RawDocumentBuf,
 }
 
 impl Application {
     fn new(uri: &str, spurious: u32) -> Self {
+        Self::of(Pool::builder(uri).expect("a connection string"), spurious)
+    }
+
+    fn of(builder: Builder, spurious: u32) -> Self {
         let poll = Poll::new().expect("a poll");
         let waker = Waker::new(poll.registry(), WAKER).expect("a waker");
         let wake = move || waker.wake().expect("it wakes");
-        let builder = checked(Pool::builder(uri).expect("a connection string"));
+        let builder = checked(builder);
         let source = PoolSource::new(builder, poll.registry(), POOL, wake).expect("it works");
         source.pool().ready();
         let (busy, outcomes, refused) = (BTreeMap::new(), Vec::new(), Vec::new());
-        Self { poll, source, busy, outcomes, refused, spurious }
+        let command = rawdoc! { "ping": 1 };
+        Self { poll, source, busy, outcomes, refused, spurious, command }
     }
 
     /// One round, which waits if there is nothing to do.
@@ -72,7 +83,7 @@ impl Application {
         let number = connection.id();
         let (token, both) = (Token(number as usize), Interest::READABLE | Interest::WRITABLE);
         self.poll.registry().register(&mut *connection, token, both).expect("it is watched");
-        connection.begin("admin", &rawdoc! { "ping": 1 }).expect("its turn");
+        connection.begin("admin", &self.command).expect("its turn");
         self.busy.insert(number, connection);
         self.advance(number);
     }
@@ -110,6 +121,41 @@ fn turned_for_nothing_it_does_nothing() {
     assert!(application.outcomes.iter().all(Result::is_ok), "{:?}", application.outcomes);
     assert_eq!(endpoint.with(|server, _| server.statistics()).commands["ping"], 50);
     assert_eq!(application.source.pool().snapshot().connections_created, 3);
+}
+
+/// The callback runs in the loop, and a command that was begun is refused when the token has expired.
+#[test]
+fn access_tokens_in_the_loop() {
+    let accept = |text| vec![endpoint::AccessToken::new(text, "robot")];
+    let endpoint =
+        tls(Settings { auth: true, access_tokens: accept("first"), ..Settings::default() });
+    let uri = with(&endpoint.uri(), "maxPoolSize=1&authMechanism=MONGODB-OIDC");
+    let (own, calls) = (thread::current().id(), Arc::new(AtomicUsize::new(0)));
+    let called = Arc::clone(&calls);
+    let callback = move |_: &TokenRequest| {
+        assert_eq!(thread::current().id(), own);
+        let tokens = ["first", "second"];
+        Ok(AccessToken::new(tokens[called.fetch_add(1, Ordering::Relaxed)]))
+    };
+    let builder = Pool::builder(&uri).expect("a connection string").oidc_callback(callback);
+    let mut application = Application::of(builder, 0);
+    application.command = rawdoc! { "count": "birds" };
+    application.ping(2);
+    endpoint.with(|server, _| server.set_access_tokens(accept("second")));
+    application.ping(1);
+    let refused = application.outcomes.pop().expect("the last one").expect_err("it has expired");
+    assert!(refused.to_string().contains("code 391"), "{refused}");
+    assert!(application.outcomes.iter().all(Result::is_ok), "{:?}", application.outcomes);
+    assert_eq!(calls.load(Ordering::Relaxed), 1);
+    application.source.check_out();
+    let mut connection =
+        application.source.next_ready().expect("it is idle").1.expect("it is well");
+    connection.reauthenticate().expect("there is a new token");
+    drop(connection);
+    application.ping(1);
+    assert!(application.outcomes.iter().all(Result::is_ok), "{:?}", application.outcomes);
+    let snapshot = application.source.pool().snapshot();
+    assert_eq!((calls.load(Ordering::Relaxed), snapshot.connections_created), (2, 1));
 }
 
 /// Another thread sees to its own timeout meanwhile, and everything that was under way goes on.
