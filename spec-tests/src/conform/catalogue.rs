@@ -64,12 +64,7 @@ const FOLDERS: [(&str, Rule); 48] = [
     ("client-backpressure/tests", UNIFIED),
     ("client-side-operations-timeout/tests", UNIFIED),
     ("mongodb-handshake/tests/unified", UNIFIED),
-    (
-        "auth/tests/unified",
-        NotApplicable(
-            "events of commands are the driver's; the prose tests of mongodb-oidc.md are in tests/client/oidc.rs",
-        ),
-    ),
+    ("auth/tests/unified", UNIFIED),
     (
         "command-logging-and-monitoring/tests",
         NotApplicable("events and log messages of commands are the driver's"),

@@ -59,7 +59,7 @@ const MUSTS: [(&str, &[u32]); 31] = [
 ];
 
 /// What the page calls the folders of official files.
-const FOLDERS: [(&str, &str); 10] = [
+const FOLDERS: [(&str, &str); 11] = [
     ("cmap-format", "connection-monitoring-and-pooling/tests/cmap-format"),
     ("logging", "connection-monitoring-and-pooling/tests/logging"),
     ("load-balancers", "load-balancers/tests"),
@@ -69,6 +69,7 @@ const FOLDERS: [(&str, &str); 10] = [
     ("uri-options", "uri-options/tests"),
     ("connection-string", "connection-string/tests"),
     ("auth", "auth/tests/legacy"),
+    ("auth-unified", "auth/tests/unified"),
     ("handshake", "mongodb-handshake/tests/unified"),
 ];
 

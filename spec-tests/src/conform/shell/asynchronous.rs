@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use bson::{RawDocument, RawDocumentBuf};
 use cenote_core::address::ServerAddress;
 use cenote_core::client::{ClientError, Selector};
-use cenote_core::connect::{ConnectionDescription, DriverInfo, ServerKind};
+use cenote_core::connect::{AccessToken, ConnectionDescription, DriverInfo, ServerKind};
 use cenote_core::error::{ConnectionError, OperationError, PoolError};
 use cenote_core::pool::{InvalidOptions, PoolOptions, Purpose, ServiceId, Snapshot};
 use cenote_core::wire::MessageBuf;
@@ -85,7 +85,7 @@ impl<E: Executor> Shell for AsyncShell<E> {
     }
 
     fn client(&self, setup: ClientSetup<'_>) -> Result<Box<dyn Client>, String> {
-        let ClientSetup { uri, options, on_event, on_server_event } = setup;
+        let ClientSetup { uri, options, token, on_event, on_server_event } = setup;
         let mut builder = ClientOf::<E>::builder(uri).map_err(|error| error.to_string())?;
         if let Some(options) = options {
             builder = builder.replace_options(options);
@@ -95,6 +95,9 @@ impl<E: Executor> Shell for AsyncShell<E> {
         }
         if let Some(on_server_event) = on_server_event {
             builder = builder.on_server_event(move |told| on_server_event(told));
+        }
+        if let Some(token) = token {
+            builder = builder.oidc_callback(move |_| Ok(AccessToken::new(token)));
         }
         let inner = self.0.enter(|| builder.build()).map_err(|error| error.to_string())?;
         Ok(Box::new(On { inner, executor: self.0.clone() }))

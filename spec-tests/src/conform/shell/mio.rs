@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use bson::{RawDocument, RawDocumentBuf};
 use cenote_core::address::ServerAddress;
 use cenote_core::client::{ClientError, Selector};
-use cenote_core::connect::{ConnectionDescription, DriverInfo, ServerKind};
+use cenote_core::connect::{AccessToken, ConnectionDescription, DriverInfo, ServerKind};
 use cenote_core::error::{ConnectionError, OperationError, PoolError};
 use cenote_core::pool::{InvalidOptions, PoolOptions, Purpose, ServiceId, Snapshot};
 use cenote_core::wire::MessageBuf;
@@ -44,7 +44,7 @@ impl Shell for Mio {
     }
 
     fn client(&self, setup: ClientSetup<'_>) -> Result<Box<dyn Client>, String> {
-        let ClientSetup { uri, options, on_event, on_server_event } = setup;
+        let ClientSetup { uri, options, token, on_event, on_server_event } = setup;
         let mut builder = cenote_mio::Client::builder(uri).map_err(|error| error.to_string())?;
         if let Some(options) = options {
             builder = builder.replace_options(options);
@@ -54,6 +54,9 @@ impl Shell for Mio {
         }
         if let Some(on_server_event) = on_server_event {
             builder = builder.on_server_event(move |told| on_server_event(told));
+        }
+        if let Some(token) = token {
+            builder = builder.oidc_callback(move |_| Ok(AccessToken::new(token)));
         }
         Ok(Box::new(builder.build().map_err(|error| error.to_string())?))
     }

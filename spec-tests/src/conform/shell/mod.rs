@@ -50,6 +50,8 @@ pub(super) struct ClientSetup<'a> {
     pub(super) uri: &'a str,
     /// Of its pools, if not those of the connection string.
     pub(super) options: Option<PoolOptions>,
+    /// What its callback for access tokens returns, if it has one.
+    pub(super) token: Option<&'static str>,
     pub(super) on_event: Option<OnEvent>,
     pub(super) on_server_event: Option<OnServerEvent>,
 }

@@ -54,6 +54,8 @@ pub(super) struct Requirement {
     pub(super) topologies: Option<Vec<Topology>>,
     /// Whether users have to authenticate, which they have to here.
     pub(super) auth: Option<bool>,
+    /// A mechanism that the server has to know: it knows all that clients here do.
+    pub(super) auth_mechanism: Option<String>,
     pub(super) serverless: Option<Serverless>,
 }
 

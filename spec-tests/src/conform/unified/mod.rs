@@ -153,6 +153,7 @@ impl Requirement {
     fn allows(&self, topology: Topology) -> bool {
         self.topologies.as_ref().is_none_or(|them| them.contains(&topology))
             && self.auth != Some(false)
+            && self.auth_mechanism.as_deref().is_none_or(|name| name == "MONGODB-OIDC")
             && self.serverless != Some(Serverless::Require)
     }
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use bson::{Document, RawDocumentBuf, doc};
 use cenote_core::uri::ConnectionString;
 use cenote_endpoint::{
-    self as endpoint, Certificates, Endpoint, ListenOptions, LoadBalanced, ReplicaSet,
+    self as endpoint, AccessToken, Certificates, Endpoint, ListenOptions, LoadBalanced, ReplicaSet,
     ScramSettings, Settings, User,
 };
 use serde_json::Value;
@@ -16,6 +16,9 @@ use super::client::received::Received;
 use super::extended_json::document;
 use super::format::{Data, Topology};
 use crate::blocking::Connection;
+
+/// What clients with MONGODB-OIDC authenticate by.
+pub(super) const TOKEN: &str = "a token of the identity provider";
 
 /// The deployment of one test.
 pub(super) struct Venue {
@@ -57,8 +60,12 @@ impl Venue {
 
     /// The connection string of a client with these options.
     pub(super) fn uri(&self, several: bool, options: &BTreeMap<String, Value>) -> String {
-        let mut uri = self.endpoint(several).uri();
-        for (name, value) in options {
+        let endpoint = self.endpoint(several);
+        let by_token = options.get("authMechanism").is_some_and(|name| name == "MONGODB-OIDC");
+        let mut uri = if by_token { endpoint.uri_of(None) } else { endpoint.uri() };
+        // Where a driver has its own way to get tokens, which is a callback here.
+        let is_placeholder = |value: &Value| value.get("$$placeholder").is_some();
+        for (name, value) in options.iter().filter(|(_, value)| !is_placeholder(value)) {
             let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
             uri.push_str(&format!("&{name}={value}"));
         }
@@ -146,7 +153,9 @@ fn listen(
         ScramSettings { sha1_iterations: 4096, sha256_iterations: 4096, ..Default::default() };
     let by_certificate = || User::x509(Certificates::CLIENT_SUBJECT);
     let users = vec![if by_password { User::new("app", "pencil") } else { by_certificate() }];
-    let mut settings = Settings { auth: true, users, scram, topology, ..Settings::default() };
+    let access_tokens = vec![AccessToken::new(TOKEN, "robot")];
+    let mut settings =
+        Settings { auth: true, users, access_tokens, scram, topology, ..Settings::default() };
     if !streams {
         settings.wire_versions = 0..=8; // That of 4.2.
     }

@@ -24,12 +24,13 @@ use std::time::{Duration, Instant};
 use bson::{Document, doc};
 use cenote_core::connect::DriverInfo;
 use cenote_core::pool::{Purpose, Snapshot};
-use cenote_core::uri::ConnectionString;
+use cenote_core::uri::{ConnectionString, Mechanism};
 
 pub(super) use self::error::Failure;
 use self::received::Received;
 use self::session_id::SessionId;
 use self::story::Story;
+use super::venue::TOKEN;
 use crate::conform::lock::lock;
 use crate::conform::shell::{self, CLOSE_LIMIT, ClientSetup, Pool};
 use crate::conform::target::Target;
@@ -63,9 +64,11 @@ impl Client {
         let uri = ConnectionString::parse(text).map_err(|error| error.to_string())?;
         let story = Arc::new(Story::begin());
         let (cmap, sdam) = (Arc::clone(&story), Arc::clone(&story));
+        let mechanism = uri.credential.as_ref().and_then(|credential| credential.mechanism);
         let client = shell::of(target)?.client(ClientSetup {
             uri: text,
             options: None,
+            token: (mechanism == Some(Mechanism::MongodbOidc)).then_some(TOKEN),
             on_event: Some(Arc::new(move |event, address| cmap.cmap(event, address))),
             on_server_event: Some(Arc::new(move |told| sdam.sdam(&told.event))),
         })?;

@@ -28,6 +28,15 @@ impl Received {
         let mut all = lock(&self.0);
         let Some(watched) = all.iter_mut().find(|it| it.session == *session) else { return };
         watched.commands += 1;
+        if watched.commands > 1 {
+            // A shell sends a command again only after a refusal with code 391.
+            let failed = json!({
+                "commandName": command.keys().next(),
+                "databaseName": command.get("$db").and_then(Bson::as_str),
+                "failure": "reauthentication is required",
+            });
+            watched.story.tell(Family::Command, "commandFailedEvent", failed);
+        }
         let fields = json!({
             "commandName": command.keys().next(),
             "databaseName": command.get("$db").and_then(Bson::as_str),
