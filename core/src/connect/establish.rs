@@ -230,11 +230,13 @@ impl Establish {
         }
         match &mut self.phase {
             Phase::Hello { speculation } => {
-                let begun = Authentication::with_token(&token, &self.options);
-                *speculation = begun.ok();
-                let document = speculation.as_ref().map(Authentication::speculative);
-                let hello = hello::hello(&self.options, document.as_ref());
-                self.steps = VecDeque::from([Step::Send(hello)]);
+                // Unless hello has been sent.
+                if !self.steps.is_empty() {
+                    *speculation = Authentication::with_token(&token, &self.options).ok();
+                    let document = speculation.as_ref().map(Authentication::speculative);
+                    let hello = hello::hello(&self.options, document.as_ref());
+                    self.steps = VecDeque::from([Step::Send(hello)]);
+                }
                 (self.token, self.token_is_cached) = (Some(token), true);
             }
             Phase::Token { .. } => self.start_with(token, true),

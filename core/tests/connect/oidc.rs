@@ -209,6 +209,19 @@ fn tokens_that_were_not_asked_for() {
     assert_eq!(other.access_token(), None);
 }
 
+/// Hello is not sent twice.
+#[test]
+fn a_known_token_that_comes_late() {
+    let mut establish = establish();
+    let Ok(Step::Send(_)) = establish.next_step() else { panic!("hello comes first") };
+    establish.use_token(token(OLD));
+    let Ok(Step::Receive) = establish.next_step() else { panic!("its reply comes next") };
+    establish.reply(&raw(&doc! { "ok": 1, "maxWireVersion": 25 }), &mut ScramCache::default());
+    let Ok(Step::Handshaken(_)) = establish.next_step() else { panic!("hello was answered") };
+    let outcome = play(establish, true, OLD);
+    assert_eq!((names(&outcome.commands), outcome.requests), (vec!["saslStart"], vec![]));
+}
+
 #[test]
 fn a_failure_while_a_token_is_due() {
     let mut establish = establish();

@@ -1,17 +1,16 @@
 //! Authenticating an open connection again.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bson::RawDocument;
 use cenote_core::connect::Step;
 use cenote_core::error::ConnectionError;
 use cenote_core::wire::Flags;
 use cenote_shell::connection::{Reauthentication, not_authenticated};
-use cenote_shell::operation::{Deadline, OperationLimit, OperationOptions};
+use cenote_shell::operation::{OperationLimit, OperationOptions};
 use cenote_shell::transport_error::TransportError;
 
 use super::Connection;
-use crate::event_loop::EventLoop;
 
 impl Connection {
     /// Authenticates the connection again, by the mechanism and the credential with which it was opened, as
@@ -62,8 +61,7 @@ impl Connection {
                     Ok(())
                 }
                 Step::Token { refused } => {
-                    let until = time_for_a_token(limit);
-                    reauthentication.fetch_token::<EventLoop>(&mut establish, refused, until);
+                    reauthentication.fetch_token(&mut establish, refused, time_left(limit));
                     Ok(())
                 }
                 Step::Handshaken(_) => Ok(()),
@@ -87,7 +85,7 @@ impl Connection {
     }
 }
 
-fn time_for_a_token(limit: OperationLimit) -> Option<Deadline> {
-    let each = limit.each_wait.and_then(|each| Deadline::after(Instant::now(), each));
-    limit.deadline.or(each)
+fn time_left(limit: OperationLimit) -> Option<Duration> {
+    let of_all = limit.deadline.map(|it| it.at.saturating_duration_since(Instant::now()));
+    of_all.or(limit.each_wait)
 }

@@ -8,8 +8,10 @@ use std::time::{Duration, Instant};
 use bson::{Document, RawDocumentBuf, rawdoc};
 use cenote_core::client::{ClientError, Selector};
 use cenote_core::error::BoxError;
-use cenote_endpoint::{AccessToken as Accepted, Endpoint, ListenOptions, Settings};
+use cenote_core::uri::srv::SrvRecord;
+use cenote_endpoint::{AccessToken as Accepted, Endpoint, ListenOptions, NameServer, Settings};
 use cenote_shell::oidc::TokenRequest;
+use cenote_shell::operation::OperationOptions;
 use cenote_tokio::AccessToken;
 
 use crate::shells::{AnyClient, Shell, on_all_runtimes};
@@ -22,6 +24,8 @@ on_all_runtimes!(
     what_does_not_go_with_a_callback,
     a_token_of_the_cache_that_has_expired_is_replaced,
     tokens_that_are_never_accepted,
+    a_token_that_expires_during_the_handshake,
+    a_callback_that_is_too_slow_to_authenticate_again,
     another_refusal_keeps_the_token,
     a_command_after_code_391_authenticates_again,
     a_command_fails_if_authenticating_again_fails,
@@ -216,6 +220,58 @@ fn tokens_that_are_never_accepted(shell: Shell) {
     world.client.close();
 }
 
+/// The command fails, and the next one gets a new token.
+fn a_token_that_expires_during_the_handshake(shell: Shell) {
+    let (endpoint, calls) = (Arc::new(endpoint()), Arc::new(AtomicUsize::new(0)));
+    let (server, called) = (Arc::clone(&endpoint), Arc::clone(&calls));
+    let callback = move |_: &TokenRequest| {
+        server.with(|server, _| server.set_access_tokens(accepted(&[NEWER])));
+        Ok(AccessToken::new([GOOD, NEWER][called.fetch_add(1, Ordering::SeqCst).min(1)]))
+    };
+    let client = shell.client_with_tokens(&uri(&endpoint), callback).expect("good options");
+    let error = client.command("zoo", &rawdoc! { "count": "birds" }).expect_err("it has expired");
+    assert!(error.to_string().contains("code 18"), "{error}");
+    let end = Instant::now() + Duration::from_secs(20);
+    while client.command("zoo", &rawdoc! { "count": "birds" }).is_err() {
+        assert!(Instant::now() < end, "there is a new token");
+        thread::sleep(Duration::from_millis(10));
+    }
+    assert_eq!(calls.load(Ordering::SeqCst), 2);
+    client.close();
+}
+
+/// Where callers block, the callback has its way; then there is no time left for the rest.
+fn a_callback_that_is_too_slow_to_authenticate_again(shell: Shell) {
+    let (endpoint, calls) = (endpoint(), AtomicUsize::new(0));
+    let callback = move |request: &TokenRequest| {
+        if calls.fetch_add(1, Ordering::SeqCst) == 1 {
+            assert!(request.timeout <= Duration::from_millis(300), "{:?}", request.timeout);
+            thread::sleep(Duration::from_secs(1));
+        }
+        Ok(AccessToken::new(GOOD))
+    };
+    let client = shell.client_with_tokens(&uri(&endpoint), callback).expect("good options");
+    let count = rawdoc! { "count": "birds" };
+    client.command("zoo", &count).expect("it is logged in");
+    let fail_point = rawdoc! {
+        "configureFailPoint": "failCommand",
+        "mode": { "times": 1 },
+        "data": { "failCommands": ["count"], "errorCode": 391 },
+    };
+    endpoint.with(|server, _| server.set_fail_point(&fail_point)).expect("it is known");
+    let options = OperationOptions::new().with_timeout(Duration::from_millis(300));
+    let begin = Instant::now();
+    let error = client.command_with("zoo", &count, options).expect_err("it takes too long");
+    assert!(error.is_timeout(), "{error}");
+    assert!(begin.elapsed() < Duration::from_secs(5), "{:?}", begin.elapsed());
+    let end = Instant::now() + Duration::from_secs(20);
+    while client.command("zoo", &count).is_err() {
+        assert!(Instant::now() < end, "another connection is there");
+        thread::sleep(Duration::from_millis(10));
+    }
+    client.close();
+}
+
 // Prose test 3.3.
 fn another_refusal_keeps_the_token(shell: Shell) {
     let world = world(shell, &[GOOD]);
@@ -369,6 +425,29 @@ fn calls_are_apart(shell: Shell) {
     assert_eq!(world.calls(), 5);
     assert!(begin.elapsed() >= Duration::from_millis(400), "{:?}", begin.elapsed());
     world.client.close();
+}
+
+/// Also if the servers are looked up before.
+#[test]
+fn with_servers_of_srv_records() {
+    let (endpoint, names) = (endpoint(), NameServer::start().expect("a port"));
+    let port = endpoint.address().port().expect("a port");
+    names.set_srv("_mongodb._tcp.cluster.0.0.1", &[SrvRecord::new("127.0.0.1.", port)]);
+    let uri = "mongodb+srv://cluster.0.0.1/?tls=false&authMechanism=MONGODB-OIDC";
+    let callback = |_: &TokenRequest| Ok(AccessToken::new(GOOD));
+    let count = rawdoc! { "count": "birds" };
+
+    let builder = cenote_mio::Client::builder(uri).expect("a connection string");
+    let client = builder.name_servers([names.address()]).oidc_callback(callback).build();
+    client.expect("it is found").command("zoo", &count).expect("it is logged in");
+
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    runtime.block_on(async {
+        let builder = cenote_tokio::Client::builder(uri).expect("a connection string");
+        let builder = builder.oidc_callback(callback).name_servers([names.address()]);
+        let client = builder.resolve().await.expect("it is found").build().expect("good options");
+        client.command("zoo", &count).await.expect("it is logged in");
+    });
 }
 
 fn nothing_shows_a_token(shell: Shell) {

@@ -10,7 +10,7 @@ use cenote_core::connect::AccessToken;
 use cenote_core::error::BoxError;
 
 #[cfg(feature = "tls")]
-pub(crate) use self::tokens::{Tokens, check};
+pub(crate) use self::tokens::{LONGEST_WAIT, Tokens, callback_missing, check};
 
 /// What a callback for access tokens is told:
 /// [`Builder::oidc_callback`](crate::builder::Builder::oidc_callback).

@@ -1,7 +1,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread;
 use std::time::{Duration, Instant};
+use std::{process, thread};
 
 use cenote_core::connect::AccessToken;
 use cenote_core::error::{ConnectionError, Stage};
@@ -9,7 +9,7 @@ use cenote_core::error::{ConnectionError, Stage};
 use super::{TokenCallback, TokenRequest};
 
 /// How long a connection waits for a token at most.
-const LONGEST_WAIT: Duration = Duration::from_secs(60);
+pub(crate) const LONGEST_WAIT: Duration = Duration::from_secs(60);
 
 /// The time between the end of a call and the next call at least.
 const BETWEEN_CALLS: Duration = Duration::from_millis(100);
@@ -25,9 +25,15 @@ pub(crate) struct Tokens {
 #[derive(Default)]
 struct State {
     cached: Option<AccessToken>,
-    /// The callback runs now.
-    is_calling: bool,
+    /// The process in which the callback runs now: a forked child has none of its parent's threads.
+    calling: Option<u32>,
     last_call: Option<Instant>,
+}
+
+impl State {
+    fn is_calling(&self) -> bool {
+        self.calling == Some(process::id())
+    }
 }
 
 impl Tokens {
@@ -67,15 +73,16 @@ impl Tokens {
         }
         let deadline = Instant::now() + timeout.min(LONGEST_WAIT);
         let left = || deadline.saturating_duration_since(Instant::now());
-        let waited = self.called.wait_timeout_while(self.lock(), left(), |state| state.is_calling);
+        let is_calling = |state: &mut State| state.is_calling();
+        let waited = self.called.wait_timeout_while(self.lock(), left(), is_calling);
         let (mut state, _) = waited.unwrap_or_else(PoisonError::into_inner);
         if let Some(token) = &state.cached {
             return Ok(token.clone());
         }
-        if state.is_calling {
+        if state.is_calling() {
             return Err(failed("has not answered another connection in time"));
         }
-        state.is_calling = true;
+        state.calling = Some(process::id());
         let last_call = state.last_call;
         drop(state);
         if let Some(last_call) = last_call {
@@ -83,7 +90,7 @@ impl Tokens {
         }
         let token = self.call(&TokenRequest { username, timeout: left() });
         let mut state = self.lock();
-        (state.is_calling, state.last_call) = (false, Some(Instant::now()));
+        (state.calling, state.last_call) = (None, Some(Instant::now()));
         if let Ok(token) = &token {
             state.cached = Some(token.clone());
         }
@@ -115,14 +122,75 @@ fn failed(how: &str) -> ConnectionError {
 ///
 /// The callback is missing, or of no use.
 pub(crate) fn check(uses_tokens: bool, has_callback: bool) -> Result<(), ConnectionError> {
-    let reason = match (uses_tokens, has_callback) {
-        (true, false) => {
-            "MONGODB-OIDC needs a callback that returns access tokens: set it with `oidc_callback`"
-        }
+    match (uses_tokens, has_callback) {
+        (true, false) => Err(callback_missing()),
         (false, true) => {
-            "a callback for access tokens is for MONGODB-OIDC: add authMechanism=MONGODB-OIDC to the connection string"
+            let reason = "a callback for access tokens is for MONGODB-OIDC: add authMechanism=MONGODB-OIDC to the \
+                          connection string";
+            Err(ConnectionError::configuration(Stage::Authentication, reason))
         }
-        (true, true) | (false, false) => return Ok(()),
-    };
-    Err(ConnectionError::configuration(Stage::Authentication, reason))
+        (true, true) | (false, false) => Ok(()),
+    }
+}
+
+pub(crate) fn callback_missing() -> ConnectionError {
+    let reason =
+        "MONGODB-OIDC needs a callback that returns access tokens: set it with `oidc_callback`";
+    ConnectionError::configuration(Stage::Authentication, reason)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::time::Duration;
+    use std::{process, thread};
+
+    use cenote_core::connect::AccessToken;
+
+    use super::Tokens;
+
+    #[test]
+    fn a_call_of_the_parent_process_is_none_of_the_child() {
+        let tokens = Tokens::new(Arc::new(|_| Ok(AccessToken::new("token"))));
+        tokens.lock().calling = Some(process::id() + 1);
+        tokens.fetch(None, None, Duration::ZERO).unwrap();
+    }
+
+    #[test]
+    fn a_call_that_does_not_end_holds_no_other_connection_for_ever() {
+        let tokens = Tokens::new(Arc::new(|_| Ok(AccessToken::new("token"))));
+        tokens.lock().calling = Some(process::id());
+        let error = tokens.fetch(None, None, Duration::from_millis(1)).unwrap_err();
+        let expected = "the callback for access tokens has not answered another connection in time";
+        assert_eq!(error.reason(), expected);
+    }
+
+    #[test]
+    fn only_the_token_that_was_refused_is_forgotten() {
+        let old = AccessToken::new("old");
+        let tokens = Tokens::new(Arc::new(|_| Ok(AccessToken::new("new"))));
+        let new = tokens.fetch(None, Some(&old), Duration::from_secs(9)).unwrap();
+        tokens.invalidate(&old);
+        assert_eq!(tokens.cached(), Some(new.clone()));
+        tokens.invalidate(&new);
+        assert_eq!(tokens.cached(), None);
+    }
+
+    /// One call at a time, and one for all that wait.
+    #[test]
+    fn connections_that_wait_share_a_call() {
+        let calls = Arc::new(std::sync::atomic::AtomicUsize::new(0));
+        let called = Arc::clone(&calls);
+        let tokens = Tokens::new(Arc::new(move |_| {
+            called.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+            thread::sleep(Duration::from_millis(50));
+            Ok(AccessToken::new("token"))
+        }));
+        thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| tokens.fetch(None, None, Duration::from_secs(9)).unwrap());
+            }
+        });
+        assert_eq!(calls.load(std::sync::atomic::Ordering::Relaxed), 1);
+    }
 }

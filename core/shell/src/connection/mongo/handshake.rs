@@ -10,6 +10,8 @@ use super::limit::Limit;
 use super::messages::{Messages, hold};
 use super::settings::Settings;
 use crate::connection::HandshakeReporter;
+use crate::oidc::LONGEST_WAIT;
+use crate::operation::Deadline;
 use crate::platform::{nonce, since_1970};
 use crate::runtime::Network;
 use crate::shortage::opening_failed;
@@ -111,8 +113,11 @@ impl<'m, R: Network> Conversation<'m, R> {
                 }
             }
             Step::Token { refused } => {
-                let fetch = settings.token_fetch(refused, limit.next(R::now), R::now);
-                match hold(runtime, *limit, runtime.unblock(fetch)).await {
+                let limit = limit.at_most(LONGEST_WAIT, R::now);
+                let left = |limit: Deadline| limit.at.saturating_duration_since(R::now());
+                let fetch =
+                    settings.token_fetch(refused, limit.next(R::now).map_or(LONGEST_WAIT, left));
+                match hold(runtime, limit, runtime.unblock(fetch)).await {
                     Ok(Ok(token)) => establish.token(token),
                     Ok(Err(error)) => establish.failed_with(error),
                     Err(error) => fail(establish, error),

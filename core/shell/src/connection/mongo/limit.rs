@@ -35,6 +35,12 @@ impl Limit {
         Self { all: self.next(now), each: None }
     }
 
+    /// For a wait that begins now and takes `longest` at most.
+    pub(super) fn at_most(self, longest: Duration, now: impl Fn() -> Instant) -> Self {
+        let own = Deadline::after(now(), longest);
+        Self { all: self.next(now).into_iter().chain(own).min(), each: None }
+    }
+
     /// For a wait that begins now; `None` is without limit. Reads the clock only if that matters.
     pub(super) fn next(self, now: impl FnOnce() -> Instant) -> Option<Deadline> {
         let each = self.each.and_then(|each| Deadline::after(now(), each));
@@ -67,6 +73,9 @@ mod tests {
         assert_eq!(over(Limit::of(now, MS(7), Some(now + MS(9)))), Some(MS(7)));
         let each = Limit::of(now, MS(7), None).and_each_command(Some(MS(5)));
         assert_eq!(over(each), Some(MS(5)));
+        assert_eq!(over(each.at_most(MS(4), || now)), Some(MS(4)));
+        assert_eq!(over(each.at_most(MS(6), || now)), Some(MS(5)));
+        assert_eq!(over(Limit::each(None).at_most(MS(4), || now)), Some(MS(4)));
         // What the clock cannot represent is no limit.
         assert_eq!(over(Limit::each(Some(Duration::MAX))), None);
     }

@@ -1,5 +1,6 @@
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bson::{RawDocument, RawDocumentBuf};
 use cenote_core::connect::{
@@ -9,9 +10,8 @@ use cenote_core::error::{CommandError, ConnectionError};
 
 use super::handshake::fail;
 use super::settings::Settings;
-use crate::operation::Deadline;
+use crate::oidc::LONGEST_WAIT;
 use crate::platform::{nonce, since_1970};
-use crate::runtime::Network;
 use crate::transport_error::TransportError;
 
 /// What an open connection needs to
@@ -78,14 +78,15 @@ impl Reauthentication {
         establish.derived(keys, &mut self.settings.scram());
     }
 
-    /// Gets another token than the one that was refused. Blocks as long as the application's callback does.
-    pub fn fetch_token<R: Network>(
+    /// Gets another token than the one that was refused. `timeout`, a minute if it is `None` or longer, is what the
+    /// application's callback is told; this blocks for as long as the callback does.
+    pub fn fetch_token(
         &self,
         establish: &mut Establish,
         refused: Option<AccessToken>,
-        limit: Option<Deadline>,
+        timeout: Option<Duration>,
     ) {
-        match self.settings.token_fetch(refused, limit, R::now)() {
+        match self.settings.token_fetch(refused, timeout.unwrap_or(LONGEST_WAIT))() {
             Ok(token) => establish.token(token),
             Err(error) => establish.failed_with(error),
         }

@@ -14,7 +14,7 @@ use cenote_core::wire::{Compressor, CompressorId, MessageLimit, ZlibLevel};
 use super::limit::Limit;
 use super::metadata::ClientMetadataStore;
 use crate::oidc::{self, TokenCallback, Tokens};
-use crate::operation::{CommandTimeouts, Deadline};
+use crate::operation::CommandTimeouts;
 use crate::platform::environment;
 
 /// `connectTimeoutMS` where the connection string has none.
@@ -85,21 +85,18 @@ impl Settings {
         }
     }
 
-    /// Gets a token, for which it blocks; until `limit` at the latest, or as long as the callback takes.
+    /// Gets a token, for which it blocks: for `timeout` at most while another call is under way, and then as long as the
+    /// callback does.
     pub(super) fn token_fetch(
         &self,
         refused: Option<AccessToken>,
-        limit: Option<Deadline>,
-        now: impl FnOnce() -> Instant,
+        timeout: Duration,
     ) -> impl FnOnce() -> Result<AccessToken, ConnectionError> + Send + 'static {
         let tokens = self.tokens();
         let username = self.options().credential.as_ref().and_then(|it| it.username.clone());
-        let timeout = limit.map(|limit| limit.at.saturating_duration_since(now()));
         move || match tokens {
-            Some(tokens) => {
-                tokens.fetch(username, refused.as_ref(), timeout.unwrap_or(Duration::MAX))
-            }
-            None => Err(oidc::check(true, false).expect_err("there is no callback")),
+            Some(tokens) => tokens.fetch(username, refused.as_ref(), timeout),
+            None => Err(oidc::callback_missing()),
         }
     }
 
