@@ -26,7 +26,8 @@ pub struct AccessToken {
 }
 
 impl AccessToken {
-    /// A token that does not expire as far as the client knows. It is not validated: that is up to the server.
+    /// A token that does not expire as far as the client knows. It is neither validated nor trimmed: whether it is valid
+    /// is up to the server.
     #[must_use]
     pub fn new(text: impl Into<String>) -> Self {
         Self { text: Arc::new(Secret::from(text.into())), expires_in: None }

@@ -148,7 +148,7 @@ impl<P: BuiltPool<Connector: FromUri>> Builder<P> {
     /// Builder::<P>::from_uri(uri)?
     ///     .oidc_callback(|_request| {
     ///         let token = fs::read_to_string("/var/run/secrets/tokens/mongodb")?;
-    ///         Ok(AccessToken::new(token))
+    ///         Ok(AccessToken::new(token.trim()))
     ///     })
     ///     .build()
     /// # }

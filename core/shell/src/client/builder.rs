@@ -148,7 +148,8 @@ impl<C: BuiltClient> ClientBuilder<C> {
     /// let client = Client::builder("mongodb://db.example.com/?tls=true&authMechanism=MONGODB-OIDC")?
     ///     .oidc_callback(|request| {
     ///         println!("a token for {:?} within {:?}", request.username, request.timeout);
-    ///         Ok(AccessToken::new(fs::read_to_string("/var/run/secrets/tokens/mongodb")?))
+    ///         let token = fs::read_to_string("/var/run/secrets/tokens/mongodb")?;
+    ///         Ok(AccessToken::new(token.trim()))
     ///     })
     ///     .build()?;
     /// # Ok(())
