@@ -27,6 +27,8 @@ pub mod state_machine;
 pub mod study;
 #[cfg(feature = "simulation")]
 pub mod transcript;
+#[cfg(feature = "simulation")]
+pub mod what_if;
 
 /// The README's example runs.
 #[cfg(doctest)]

@@ -99,6 +99,11 @@ impl SplitMix {
         least + self.below(most - least + 1)
     }
 
+    /// A number from 0 to 1, without 1.
+    pub fn part(&mut self) -> f64 {
+        (self.number() >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
     /// `true` half of the time.
     pub fn flip(&mut self) -> bool {
         self.below(2) == 0

@@ -3,7 +3,8 @@
 use std::io;
 
 use cenote_core::pool::{
-    Action, ConnId, ConnectionState, Health, Input, Instant, PoolOptions, PoolState, PoolTypes,
+    Action, ActionSink, ConnId, ConnectionState, Health, Input, Instant, PoolOptions, PoolState,
+    PoolTypes,
 };
 use cenote_core::trace::{JournalOptions, Recorder, TraceCause, TraceInfo, TraceWriter};
 
@@ -126,17 +127,39 @@ where
     fn begin_at(origin: i64, pool: PoolState<S>, journal: JournalOptions, sink: W) -> Self {
         let program = concat!("cenote ", env!("CARGO_PKG_VERSION"));
         let info = TraceInfo::new("db.example.com:27017").with_program(program);
-        let info = info.with_origin(origin);
+        Self::begin_with(info.with_origin(origin), pool, journal, sink)
+    }
+
+    /// With a description of the trace.
+    pub(crate) fn begin_with(
+        info: TraceInfo,
+        pool: PoolState<S>,
+        journal: JournalOptions,
+        sink: W,
+    ) -> Self {
         let pool = Recorder::new(pool).with_journal(journal);
         Self { pool, writer: TraceWriter::new(sink, info) }
     }
 
-    /// Feeds the pool, and writes the journal.
+    /// Feeds the pool, and writes the journal. The actions are processed elsewhere.
     pub(crate) fn feed(&mut self, now: Instant, input: Input<S>) -> io::Result<()> {
-        // The actions are processed elsewhere.
-        let fed = self.pool.handle(now, input, &mut |_: Action<S>| {});
+        self.feed_into(now, input, &mut |_: Action<S>| {})
+    }
+
+    /// Feeds the pool, passes its actions on, and writes the journal.
+    pub(crate) fn feed_into(
+        &mut self,
+        now: Instant,
+        input: Input<S>,
+        out: &mut impl ActionSink<S>,
+    ) -> io::Result<()> {
+        let fed = self.pool.handle(now, input, out);
         fed.map_err(|misuse| io::Error::other(misuse.reason.to_string()))?;
         self.drain()
+    }
+
+    pub(crate) fn pool(&self) -> &PoolState<S> {
+        &self.pool
     }
 
     fn drain(&mut self) -> io::Result<()> {

@@ -18,6 +18,7 @@ mod plot;
 mod reuse;
 mod storm;
 mod unchained_pool;
+mod what_if;
 
 pub use self::findings::{Axis, Corner, Findings, Plot, Scale, Series, Table};
 pub use self::page::{NotAPage, Page};
@@ -34,7 +35,7 @@ pub struct Study {
 }
 
 /// All studies, in the order of the index.
-pub const ALL: [Study; 6] = [
+pub const ALL: [Study; 7] = [
     Study {
         name: "storm",
         title: "10,000 clients storm one server after a restart, with overload labels and without",
@@ -64,5 +65,10 @@ pub const ALL: [Study; 6] = [
         name: "overload",
         title: "What waitQueueTimeoutMS and shedding do when more is asked than can be done",
         run: overload::run,
+    },
+    Study {
+        name: "what-if",
+        title: "What another setting would have done: 1,000 predictions and what really happened",
+        run: what_if::run,
     },
 ];

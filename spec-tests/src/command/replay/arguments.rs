@@ -9,6 +9,7 @@ use cenote_simulation::replay::clock::{self, Clock, NoClock, TimePoint, UtcOffse
 use cenote_simulation::replay::condition::Condition;
 use cenote_simulation::replay::filter;
 use cenote_simulation::replay::shrink::Property;
+use cenote_simulation::what_if::{Goal, Grid, Loop};
 
 /// Arguments of `cenote replay`.
 #[derive(Debug, clap::Args)]
@@ -135,6 +136,38 @@ pub struct Arguments {
         help_heading = INSTEAD
     )]
     pub(super) shrink: Option<Property>,
+    /// What other options would have done, as in 'maxPoolSize=20,40; maxConnecting=2,8': every combination,
+    /// beside what was recorded. Options: maxPoolSize, minPoolSize, maxConnecting, waitQueueTimeoutMS,
+    /// maxIdleTimeMS
+    #[arg(
+        long,
+        value_name = "OPTIONS",
+        conflicts_with_all = [
+            "step", "diff", "shrink", "explain", "slowest", "leaks", "clears", "clear", "quiet", "perfetto", "beside",
+            "events", "until", "connection", "waiter", "type", "from", "to"
+        ],
+        help_heading = PREDICTED
+    )]
+    pub(super) what_if: Option<Grid>,
+    /// The smallest pools that keep a goal: 'p99 wait < 5 ms', 'max wait < 1 s' or 'time-outs < 1 %'; for the
+    /// trace, and for its busiest minute with as many callers, 1.2 and 1.5 times as many
+    #[arg(
+        long,
+        value_name = "GOAL",
+        conflicts_with_all = [
+            "step", "diff", "shrink", "explain", "slowest", "leaks", "clears", "clear", "quiet", "html", "perfetto",
+            "events", "until", "connection", "waiter", "type", "from", "to", "what_if"
+        ],
+        help_heading = PREDICTED
+    )]
+    pub(super) advise: Option<Goal>,
+    /// How callers come: open, whatever happens to others; or closed, some time after their last request
+    /// ended [default: what fits the trace better]
+    #[arg(long, value_name = "LOOP", help_heading = PREDICTED)]
+    pub(super) callers: Option<Loop>,
+    /// With --what-if: plot the waits
+    #[arg(long, value_name = "FILE", requires = "what_if", help_heading = PREDICTED)]
+    pub(super) svg: Option<PathBuf>,
     /// File for the shrunk trace
     #[arg(
         long,
@@ -161,6 +194,7 @@ const PRINTED: &str = "Output, instead of one line per step";
 const EXPLAINED: &str = "Explanations";
 const CHOSEN: &str = "Which steps";
 const INSTEAD: &str = "Other outputs";
+const PREDICTED: &str = "Predictions";
 
 const EXAMPLES: &str = "\
 Examples:
@@ -173,6 +207,9 @@ Examples:
   cenote replay incident.bson --until 'waiting>100' --waiter 17
   cenote replay incident.bson --shrink event=ConnectionCheckOutFailed --out small.bson
   cenote replay incident.bson --json --events | cenote check -
+  cenote replay incident.bson --what-if 'maxPoolSize=20,40; maxConnecting=2,8'
+  cenote replay incident.bson --what-if 'maxPoolSize=40' --html both.html
+  cenote replay incident.bson --advise 'p99 wait < 5 ms'
 
 Inputs (--type, input=):
   CheckOutRequested, CheckOutCancelled, CheckedIn, Repurposed, Handshaken, EstablishSucceeded,
@@ -224,6 +261,7 @@ impl Arguments {
             ("--html", self.html.as_deref()),
             ("--perfetto", self.perfetto.as_deref()),
             ("--out", self.out.as_deref()),
+            ("--svg", self.svg.as_deref()),
         ])
     }
 }

@@ -59,6 +59,18 @@ pub(super) fn draw(arguments: &Arguments, out: &mut impl Write) -> Result<bool, 
     Ok(good)
 }
 
+/// Draws the trace beside another one with this name, which is in memory.
+pub(super) fn draw_beside(
+    arguments: &Arguments,
+    other: &[u8],
+    name: &str,
+    html: &Path,
+) -> Result<(), Unplayable> {
+    let (drawn, _) = read(arguments, &arguments.trace)?;
+    let other = read_from(arguments, other, Path::new(name))?.0;
+    create(html, |file| picture::beside([drawn.named(), other.named()], file))
+}
+
 /// A trace that was read.
 struct Drawn {
     path: PathBuf,
@@ -74,8 +86,16 @@ impl Drawn {
 
 /// Reads a trace as far as the arguments say; returns also whether it is as it should be.
 fn read(arguments: &Arguments, path: &Path) -> Result<(Drawn, bool), Unplayable> {
+    read_from(arguments, open(path)?, path)
+}
+
+fn read_from(
+    arguments: &Arguments,
+    source: impl Read,
+    path: &Path,
+) -> Result<(Drawn, bool), Unplayable> {
     let unplayable = |source| Unplayable::Trace { path: path.to_owned(), source };
-    let mut watch = StepReader::new(open(path)?).map_err(unplayable)?;
+    let mut watch = StepReader::new(source).map_err(unplayable)?;
     let part = part(arguments, watch.header())?;
     let mut collector = Collector::new(watch.pool());
     let mut refused = 0;

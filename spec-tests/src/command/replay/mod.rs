@@ -4,6 +4,7 @@ mod arguments;
 mod draw;
 mod explain;
 mod print;
+mod what_if;
 
 use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal as _, Read, Write};
@@ -18,6 +19,7 @@ use cenote_simulation::replay::diff::diff;
 use cenote_simulation::replay::history::History;
 use cenote_simulation::replay::shrink::{self, Property};
 use cenote_simulation::replay::stepper;
+use cenote_simulation::what_if::InvalidChange;
 
 pub use arguments::Arguments;
 use arguments::Part;
@@ -56,6 +58,20 @@ pub enum Unplayable {
         /// The error.
         source: NoClock,
     },
+    /// Options that no pool accepts.
+    #[error(transparent)]
+    Options(#[from] InvalidChange),
+    /// A picture of several predictions.
+    #[error(
+        "--html shows one prediction beside the trace, not {0}: give each option of --what-if one value"
+    )]
+    Combinations(usize),
+    /// A trace from which nothing can be predicted.
+    #[error("{}: the trace has no requests, so nothing can be predicted", path.display())]
+    NoRequests {
+        /// The file.
+        path: PathBuf,
+    },
     /// The output cannot be written.
     #[error("cannot print: {0}")]
     Print(#[from] io::Error),
@@ -69,7 +85,11 @@ pub enum Unplayable {
 pub fn run(arguments: &Arguments) -> Result<bool, Unplayable> {
     arguments.check_files()?;
     let mut out = BufWriter::new(io::stdout().lock());
-    let outcome = if let Some(other) = &arguments.diff {
+    let outcome = if let Some(grid) = &arguments.what_if {
+        what_if::predict(arguments, grid, &mut out)
+    } else if let Some(goal) = arguments.advise {
+        what_if::advise(arguments, goal, &mut out)
+    } else if let Some(other) = &arguments.diff {
         compare(arguments, other, &mut out)
     } else if let Some(property) = &arguments.shrink {
         shrink(arguments, property, &mut out)

@@ -1,0 +1,167 @@
+//! What became of the requests and the connections of a pool.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use cenote_core::pool::{Action, CheckOutError, Input, Instant, Snapshot, WaiterId};
+use cenote_core::trace::Traced;
+
+/// What became of the requests and the connections of a pool, recorded or predicted.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Outcome {
+    /// Requests that got a connection.
+    pub served: u64,
+    /// Requests whose time ran out: `waitQueueTimeoutMS`, their deadline, or the patience of a caller that cancelled.
+    pub timed_out: u64,
+    /// Requests that were shed, or found the wait queue full.
+    pub shed: u64,
+    /// Requests that failed otherwise: the pool was paused, cleared or closed, or their connection could not be
+    /// established.
+    pub failed: u64,
+    /// Requests without an outcome at the end.
+    pub waiting: u64,
+    /// Connections that were started.
+    pub opened: u64,
+    /// The largest number of connections at once.
+    pub peak: u32,
+    /// The average number of connections.
+    pub mean_open: f64,
+    /// The average number of connections in use.
+    pub mean_in_use: f64,
+    /// How long each request waited for its outcome, ascending.
+    waits: Vec<Duration>,
+    /// The same of those that were served.
+    served_waits: Vec<Duration>,
+}
+
+impl Outcome {
+    /// The number of requests.
+    pub const fn requests(&self) -> u64 {
+        self.served + self.timed_out + self.shed + self.failed + self.waiting
+    }
+
+    /// At least this part of the requests, in thousandths, waited no longer for their outcome, whatever that was. Zero
+    /// without requests.
+    pub fn wait(&self, thousandths: usize) -> Duration {
+        let rank = (self.waits.len() * thousandths).div_ceil(1000);
+        self.waits.get(rank.saturating_sub(1)).copied().unwrap_or_default()
+    }
+
+    /// At least this part of the requests, in thousandths, was served after this wait; `None` if fewer were served.
+    pub fn served_within(&self, thousandths: usize) -> Option<Duration> {
+        let rank = (self.waits.len() * thousandths).div_ceil(1000);
+        if rank == 0 {
+            return Some(Duration::ZERO);
+        }
+        self.served_waits.get(rank - 1).copied()
+    }
+
+    /// The part of the requests that timed out; zero without requests.
+    pub fn time_out_share(&self) -> f64 {
+        self.timed_out as f64 / self.requests().max(1) as f64
+    }
+
+    /// The part of the connections that was in use, on average; zero without connections.
+    pub fn busy_share(&self) -> f64 {
+        if self.mean_open > 0.0 { self.mean_in_use / self.mean_open } else { 0.0 }
+    }
+}
+
+/// Counts while a pool runs.
+#[derive(Debug)]
+pub(crate) struct Tally {
+    outcome: Outcome,
+    asked: BTreeMap<WaiterId, Instant>,
+    start: Instant,
+    now: Instant,
+    open: u32,
+    in_use: u32,
+    /// Connections times nanoseconds.
+    open_time: u128,
+    in_use_time: u128,
+    created_before: u64,
+    created: u64,
+}
+
+impl Tally {
+    /// Begins with a pool in this state.
+    pub(crate) fn new(start: Instant, snapshot: &Snapshot) -> Self {
+        Self {
+            outcome: Outcome { peak: snapshot.total, ..Outcome::default() },
+            asked: BTreeMap::new(),
+            start,
+            now: start,
+            open: snapshot.total,
+            in_use: snapshot.in_use,
+            open_time: 0,
+            in_use_time: 0,
+            created_before: snapshot.connections_created,
+            created: snapshot.connections_created,
+        }
+    }
+
+    /// A request that counts. Others do not: they held a connection when the trace began.
+    pub(crate) fn asked(&mut self, at: Instant, id: WaiterId) {
+        self.asked.insert(id, at);
+    }
+
+    pub(crate) fn input(&mut self, at: Instant, input: &Input<Traced>) {
+        if let Input::CheckOutRequested { id, .. } = input {
+            self.asked(at, *id);
+        }
+    }
+
+    pub(crate) fn action(&mut self, at: Instant, action: &Action<Traced>) {
+        let Action::Deliver { waiter, outcome } = action else { return };
+        let Some(asked) = self.asked.remove(waiter) else { return };
+        let wait = at.saturating_since(asked);
+        self.outcome.waits.push(wait);
+        match outcome {
+            Ok(_) => {
+                self.outcome.served += 1;
+                self.outcome.served_waits.push(wait);
+            }
+            Err(CheckOutError::WaitQueueTimeout { .. } | CheckOutError::Cancelled) => {
+                self.outcome.timed_out += 1;
+            }
+            Err(CheckOutError::Shed { .. } | CheckOutError::WaitQueueFull { .. }) => {
+                self.outcome.shed += 1;
+            }
+            Err(
+                CheckOutError::PoolClosed
+                | CheckOutError::PoolCleared { .. }
+                | CheckOutError::EstablishFailed { .. },
+            ) => self.outcome.failed += 1,
+        }
+    }
+
+    /// The state after the actions of an input.
+    pub(crate) fn after(&mut self, at: Instant, snapshot: &Snapshot) {
+        self.pass(at);
+        self.open = snapshot.total;
+        self.in_use = snapshot.in_use;
+        self.created = snapshot.connections_created;
+        self.outcome.peak = self.outcome.peak.max(snapshot.total);
+    }
+
+    pub(crate) fn finish(mut self, end: Instant) -> Outcome {
+        self.pass(end);
+        let mut outcome = self.outcome;
+        outcome.waiting = self.asked.len() as u64;
+        outcome.waits.extend(self.asked.values().map(|&asked| end.saturating_since(asked)));
+        outcome.waits.sort_unstable();
+        outcome.served_waits.sort_unstable();
+        outcome.opened = self.created - self.created_before;
+        let nanos = end.saturating_since(self.start).as_nanos().max(1) as f64;
+        outcome.mean_open = self.open_time as f64 / nanos;
+        outcome.mean_in_use = self.in_use_time as f64 / nanos;
+        outcome
+    }
+
+    fn pass(&mut self, at: Instant) {
+        let nanos = at.saturating_since(self.now).as_nanos();
+        self.open_time += nanos * u128::from(self.open);
+        self.in_use_time += nanos * u128::from(self.in_use);
+        self.now = self.now.max(at);
+    }
+}

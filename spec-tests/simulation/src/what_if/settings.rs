@@ -1,0 +1,328 @@
+//! Other values of options: `maxPoolSize=20,40; maxConnecting=2,8`.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+use cenote_core::pool::{InvalidOptions, PoolOptions};
+use thiserror::Error;
+
+/// An option that can have another value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Setting {
+    /// `maxPoolSize`.
+    MaxPoolSize,
+    /// `minPoolSize`.
+    MinPoolSize,
+    /// `maxConnecting`.
+    MaxConnecting,
+    /// `waitQueueTimeoutMS`.
+    WaitQueueTimeout,
+    /// `maxIdleTimeMS`.
+    MaxIdleTime,
+}
+
+impl Setting {
+    /// Every setting.
+    pub const ALL: [Self; 5] = [
+        Self::MaxPoolSize,
+        Self::MinPoolSize,
+        Self::MaxConnecting,
+        Self::WaitQueueTimeout,
+        Self::MaxIdleTime,
+    ];
+
+    /// As in a connection string.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::MaxPoolSize => "maxPoolSize",
+            Self::MinPoolSize => "minPoolSize",
+            Self::MaxConnecting => "maxConnecting",
+            Self::WaitQueueTimeout => "waitQueueTimeoutMS",
+            Self::MaxIdleTime => "maxIdleTimeMS",
+        }
+    }
+
+    fn set(self, options: &mut PoolOptions, value: u32) {
+        let millis = Duration::from_millis(value.into());
+        match self {
+            Self::MaxPoolSize => options.max_pool_size = Some(value),
+            Self::MinPoolSize => options.min_pool_size = Some(value),
+            Self::MaxConnecting => options.max_connecting = Some(value),
+            Self::WaitQueueTimeout => options.wait_queue_timeout = Some(millis),
+            Self::MaxIdleTime => options.max_idle_time = Some(millis),
+        }
+    }
+
+    /// The value in effect, as in a connection string.
+    pub fn of(self, options: &PoolOptions) -> u64 {
+        let millis = |time: Option<Duration>| {
+            time.map_or(0, |time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX))
+        };
+        let number = |number: Option<u32>, default: u32| u64::from(number.unwrap_or(default));
+        match self {
+            Self::MaxPoolSize => number(options.max_pool_size, PoolOptions::DEFAULT_MAX_POOL_SIZE),
+            Self::MinPoolSize => number(options.min_pool_size, 0),
+            Self::MaxConnecting => {
+                number(options.max_connecting, PoolOptions::DEFAULT_MAX_CONNECTING)
+            }
+            Self::WaitQueueTimeout => millis(options.wait_queue_timeout),
+            Self::MaxIdleTime => millis(options.max_idle_time),
+        }
+    }
+}
+
+/// Other values of some options; the others are those of the trace.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Change(Vec<(Setting, u32)>);
+
+impl Change {
+    /// With another value of one more option.
+    #[must_use]
+    pub fn with(mut self, setting: Setting, value: u32) -> Self {
+        self.0.retain(|&(other, _)| other != setting);
+        self.0.push((setting, value));
+        self
+    }
+
+    /// The options with these values.
+    pub fn apply(&self, options: &PoolOptions) -> PoolOptions {
+        let mut options = options.clone();
+        for &(setting, value) in &self.0 {
+            setting.set(&mut options, value);
+        }
+        options
+    }
+
+    /// The value of a setting; `None` if it is not changed.
+    pub fn value(&self, setting: Setting) -> Option<u32> {
+        self.0.iter().find(|(other, _)| *other == setting).map(|&(_, value)| value)
+    }
+
+    /// The settings and their values.
+    pub fn values(&self) -> &[(Setting, u32)] {
+        &self.0
+    }
+}
+
+/// `maxPoolSize=20 maxConnecting=8`; without changes `as recorded`.
+impl fmt::Display for Change {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.is_empty() {
+            return f.write_str("as recorded");
+        }
+        for (place, (setting, value)) in self.0.iter().enumerate() {
+            let space = if place == 0 { "" } else { " " };
+            write!(f, "{space}{}={value}", setting.name())?;
+        }
+        Ok(())
+    }
+}
+
+/// Some values of some options: every combination is tried.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Grid(Vec<(Setting, Vec<u32>)>);
+
+/// Why the values of options cannot be tried.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum InvalidGrid {
+    /// There is nothing between two semicolons, or nothing at all.
+    #[error("an option is missing: write `{EXAMPLE}`")]
+    Nothing,
+    /// An option without values.
+    #[error("`{0}` has no values: write `{EXAMPLE}`")]
+    NoValues(String),
+    /// Another option.
+    #[error("`{0}` cannot be changed; these can: {names}", names = names())]
+    Unknown(String),
+    /// An option that was given before.
+    #[error("{0} is there twice: separate its values with commas")]
+    Twice(&'static str),
+    /// A value that was given before.
+    #[error("{0}={1} is there twice")]
+    SameValue(&'static str, u32),
+    /// A value that is no number.
+    #[error("`{value}` is no value of {name}: a whole number from 0 to {max} is expected", max = u32::MAX)]
+    NoNumber {
+        /// The option.
+        name: &'static str,
+        /// The value as it was given.
+        value: String,
+    },
+    /// More combinations than a table shows well.
+    #[error("{0} combinations are too many: at most {COMBINATIONS}")]
+    TooMany(usize),
+}
+
+const EXAMPLE: &str = "maxPoolSize=20,40; maxConnecting=2,8";
+
+/// The largest number of combinations.
+const COMBINATIONS: usize = 64;
+
+fn names() -> String {
+    Setting::ALL.map(Setting::name).join(", ")
+}
+
+impl FromStr for Grid {
+    type Err = InvalidGrid;
+
+    fn from_str(text: &str) -> Result<Self, InvalidGrid> {
+        let mut settings: Vec<(Setting, Vec<u32>)> = Vec::new();
+        let text = text.trim();
+        for part in text.strip_suffix(';').unwrap_or(text).split(';') {
+            let (setting, values) = parse(part.trim())?;
+            if settings.iter().any(|&(other, _)| other == setting) {
+                return Err(InvalidGrid::Twice(setting.name()));
+            }
+            settings.push((setting, values));
+        }
+        let combinations = settings.iter().map(|(_, values)| values.len()).product();
+        if combinations > COMBINATIONS {
+            return Err(InvalidGrid::TooMany(combinations));
+        }
+        Ok(Self(settings))
+    }
+}
+
+fn parse(part: &str) -> Result<(Setting, Vec<u32>), InvalidGrid> {
+    if part.is_empty() {
+        return Err(InvalidGrid::Nothing);
+    }
+    let (name, values) = part.split_once('=').unwrap_or((part, ""));
+    let name = name.trim();
+    let setting =
+        Setting::ALL.into_iter().find(|setting| setting.name().eq_ignore_ascii_case(name));
+    let setting = setting.ok_or_else(|| InvalidGrid::Unknown(name.to_owned()))?;
+    if values.trim().is_empty() {
+        return Err(InvalidGrid::NoValues(setting.name().to_owned()));
+    }
+    let mut parsed = Vec::new();
+    for value in values.split(',') {
+        let value = value.trim();
+        let is_number = !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit());
+        let number = value.parse().ok().filter(|_| is_number);
+        let number = number.ok_or_else(|| InvalidGrid::NoNumber {
+            name: setting.name(),
+            value: value.to_owned(),
+        })?;
+        if parsed.contains(&number) {
+            return Err(InvalidGrid::SameValue(setting.name(), number));
+        }
+        parsed.push(number);
+    }
+    Ok((setting, parsed))
+}
+
+/// A combination that no pool accepts.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{change}: {source}")]
+pub struct InvalidChange {
+    change: Change,
+    source: InvalidOptions,
+}
+
+impl Grid {
+    /// Every combination, the first option changing slowest.
+    ///
+    /// # Errors
+    ///
+    /// If a combination is invalid, on top of these options.
+    pub fn changes(&self, options: &PoolOptions) -> Result<Vec<Change>, InvalidChange> {
+        let mut changes = vec![Change::default()];
+        for (setting, values) in &self.0 {
+            let with = |change: &Change| {
+                let change = change.clone();
+                values
+                    .iter()
+                    .map(move |&value| change.clone().with(*setting, value))
+                    .collect::<Vec<_>>()
+            };
+            changes = changes.iter().flat_map(with).collect();
+        }
+        for change in &changes {
+            let checked = change.apply(options).validate();
+            checked.map_err(|source| InvalidChange { change: change.clone(), source })?;
+        }
+        Ok(changes)
+    }
+
+    /// The options and their values.
+    pub fn settings(&self) -> &[(Setting, Vec<u32>)] {
+        &self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn grid(text: &str) -> Result<Grid, String> {
+        text.parse().map_err(|error: InvalidGrid| error.to_string())
+    }
+
+    #[test]
+    fn every_combination_is_tried() {
+        let grid = grid("maxPoolSize=20,40; maxconnecting = 2 , 8;").expect("a grid");
+        let changes = grid.changes(&PoolOptions::default()).expect("valid options");
+        let texts: Vec<_> = changes.iter().map(ToString::to_string).collect();
+        assert_eq!(
+            texts,
+            [
+                "maxPoolSize=20 maxConnecting=2",
+                "maxPoolSize=20 maxConnecting=8",
+                "maxPoolSize=40 maxConnecting=2",
+                "maxPoolSize=40 maxConnecting=8",
+            ]
+        );
+        let options = changes[3].apply(&PoolOptions::default().with_min_pool_size(7));
+        assert_eq!((options.max_pool_size, options.min_pool_size), (Some(40), Some(7)));
+        for setting in Setting::ALL {
+            let changed = Change::default().with(setting, 77).apply(&options);
+            assert_eq!(setting.of(&changed), 77);
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_is_said() {
+        let many: Vec<_> = (1..=65).map(|value: u32| value.to_string()).collect();
+        for (text, said) in [
+            ("", "an option is missing: write `maxPoolSize=20,40; maxConnecting=2,8`"),
+            ("maxPoolSize=1;;", "an option is missing"),
+            ("; maxPoolSize=1", "an option is missing"),
+            ("maxPoolSize", "`maxPoolSize` has no values"),
+            ("maxPoolSize= ", "`maxPoolSize` has no values"),
+            ("poolSize=4", "`poolSize` cannot be changed; these can: maxPoolSize, minPoolSize"),
+            ("maxPoolSize=4; maxPoolSize=5", "maxPoolSize is there twice: separate"),
+            ("maxPoolSize=4,4", "maxPoolSize=4 is there twice"),
+            (
+                "maxPoolSize=-4",
+                "`-4` is no value of maxPoolSize: a whole number from 0 to 4294967295",
+            ),
+            ("maxPoolSize=+4", "`+4` is no value"),
+            ("maxPoolSize=4,", "`` is no value of maxPoolSize"),
+            ("maxPoolSize=4294967296", "`4294967296` is no value"),
+            ("waitQueueTimeoutMS=1.5", "`1.5` is no value of waitQueueTimeoutMS"),
+            (
+                &format!("maxPoolSize={}", many.join(",")),
+                "65 combinations are too many: at most 64",
+            ),
+        ] {
+            let error = grid(text).expect_err("no grid");
+            assert!(error.starts_with(said), "{text}: {error}");
+        }
+        for (text, said) in [
+            (
+                "maxConnecting=0",
+                "maxConnecting=0: maxConnecting is 0, so nothing could ever connect",
+            ),
+            (
+                "minPoolSize=9; maxPoolSize=10,8",
+                "minPoolSize=9 maxPoolSize=8: minPoolSize is 9 but",
+            ),
+        ] {
+            let error = grid(text).expect("a grid").changes(&PoolOptions::default());
+            let error = error.expect_err("an invalid combination").to_string();
+            assert!(error.starts_with(said), "{text}: {error}");
+        }
+    }
+}

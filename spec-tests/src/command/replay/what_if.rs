@@ -1,0 +1,453 @@
+//! Predicts what other options would have done, and advises.
+
+use std::fs;
+use std::io::{self, Write};
+use std::time::Duration;
+
+use cenote_core::pool::PoolOptions;
+use cenote_core::trace::TraceHeader;
+use cenote_simulation::replay::text::{counted, grouped, span};
+use cenote_simulation::study::{Axis, Corner, Plot, Scale, Series};
+use cenote_simulation::what_if::{
+    ASSUMED_OPENING, Advice, Assumptions, Change, Fit, Goal, Grid, Loop, Need, Outcome, Prediction,
+    ServerLimit, Setting, Workload,
+};
+use serde_json::{Value, json};
+
+use super::draw::draw_beside;
+use super::{Arguments, Unplayable, ended_early, open};
+use crate::command::output::{printable, shown};
+
+/// A trace and what is assumed about its callers.
+struct Case {
+    header: TraceHeader,
+    workload: Workload,
+    fit: Fit,
+    by: Loop,
+    server: Option<ServerLimit>,
+    is_good: bool,
+}
+
+/// Predicts each combination of the options.
+pub(super) fn predict(
+    arguments: &Arguments,
+    grid: &Grid,
+    out: &mut impl Write,
+) -> Result<bool, Unplayable> {
+    let case = Case::read(arguments)?;
+    let changes = grid.changes(case.workload.options())?;
+    let only = match (&arguments.html, &changes[..]) {
+        (None, _) => None,
+        (Some(path), [change]) => Some((path, change)),
+        (Some(_), _) => return Err(Unplayable::Combinations(changes.len())),
+    };
+    let predictions: Vec<_> = changes.iter().map(|change| (change, case.predict(change))).collect();
+    if arguments.json {
+        writeln!(out, "{:#}", case.predictions_as_json(&predictions))?;
+    } else {
+        case.introduce(arguments, out)?;
+        case.print(&predictions, out)?;
+    }
+    if let Some(path) = &arguments.svg {
+        let drawn = plot(grid, case.workload.recorded(), &predictions).svg();
+        let written = drawn.map_err(|error| io::Error::other(error.to_string()));
+        let written = written.and_then(|svg| fs::write(path, svg));
+        written.map_err(|source| Unplayable::File { path: path.clone(), source })?;
+        told(arguments, format_args!("plotted in {}", shown(path)), out)?;
+    }
+    if let Some((path, change)) = only {
+        let recorded =
+            case.workload.record(change, &case.assumptions(), &case.header, Vec::new())?;
+        draw_beside(arguments, &recorded, &change.to_string(), path)?;
+        told(arguments, format_args!("drawn beside the trace in {}", shown(path)), out)?;
+    }
+    Ok(case.is_good)
+}
+
+/// JSON is the only thing on standard output.
+fn told(
+    arguments: &Arguments,
+    line: std::fmt::Arguments<'_>,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    if arguments.json { Ok(()) } else { writeln!(out, "{line}") }
+}
+
+/// Advises the smallest pools that keep a goal.
+pub(super) fn advise(
+    arguments: &Arguments,
+    goal: Goal,
+    out: &mut impl Write,
+) -> Result<bool, Unplayable> {
+    let case = Case::read(arguments)?;
+    let advice = case.workload.advise(goal, case.by, SEED);
+    if arguments.json {
+        writeln!(out, "{:#}", case.advice_as_json(goal, &advice))?;
+    } else {
+        case.introduce(arguments, out)?;
+        case.print_advice(goal, &advice, out)?;
+    }
+    Ok(case.is_good)
+}
+
+/// The same prediction each time.
+const SEED: u64 = 0;
+
+impl Case {
+    fn read(arguments: &Arguments) -> Result<Self, Unplayable> {
+        let path = &arguments.trace;
+        let (header, workload, error) = Workload::read(open(path)?)
+            .map_err(|source| Unplayable::Trace { path: path.clone(), source })?;
+        let is_good = match error {
+            Some(error) => ended_early(arguments, path, error)?,
+            None => true,
+        };
+        if workload.recorded().requests() == 0 {
+            return Err(Unplayable::NoRequests { path: path.clone() });
+        }
+        let fit = Fit::of(&workload);
+        let by = arguments.callers.unwrap_or(fit.better);
+        let server = ServerLimit::of(&workload);
+        Ok(Self { header, workload, fit, by, server, is_good })
+    }
+
+    fn assumptions(&self) -> Assumptions {
+        Assumptions { seed: SEED, ..Assumptions::new(self.by, &self.fit) }
+    }
+
+    fn predict(&self, change: &Change) -> Prediction {
+        self.workload.predict(change, &self.assumptions())
+    }
+
+    /// The trace, and what is assumed about its callers and its server.
+    fn introduce(&self, arguments: &Arguments, out: &mut impl Write) -> io::Result<()> {
+        let Self { workload, fit, .. } = self;
+        let requests = counted(workload.recorded().requests(), "request", "requests");
+        let address = self.header.address.as_deref().unwrap_or("a pool");
+        writeln!(
+            out,
+            "trace      {}: {requests} in {}",
+            printable(address),
+            span(workload.duration())
+        )?;
+        writeln!(out, "options    {}", options(workload.options()))?;
+        let assumed = match self.by {
+            Loop::Open => "come whatever happens to others (an open loop)".to_owned(),
+            Loop::Closed => format!(
+                "{} that come again some time after their last request ended (a closed loop)",
+                grouped(fit.callers)
+            ),
+        };
+        let why = if arguments.callers.is_none() {
+            "which fits the trace better"
+        } else if self.by == fit.better {
+            "as assumed, which also fits the trace better"
+        } else {
+            "as assumed, although the other fits the trace better"
+        };
+        writeln!(out, "callers    {assumed}, {why}")?;
+        if let Some(limit) = self.server {
+            let per_second = limit.per_second.round() as u64;
+            writeln!(
+                out,
+                "server     finishes no more than {} uses a second, from {} on: with more in use each takes longer, \
+                 which is not predicted",
+                grouped(per_second),
+                counted(limit.connections.into(), "connection in use", "connections in use")
+            )?;
+        }
+        if !workload.has_openings() {
+            let assumed = span(ASSUMED_OPENING);
+            writeln!(
+                out,
+                "assumed    {assumed} to establish a connection: the trace shows none established"
+            )?;
+        }
+        if workload.has_gaps() {
+            writeln!(out, "gaps       only what follows the last gap of the trace counts")?;
+        }
+        writeln!(out)
+    }
+
+    fn print(&self, predictions: &[(&Change, Prediction)], out: &mut impl Write) -> io::Result<()> {
+        let head = [
+            "",
+            "served",
+            "timed out",
+            "failed",
+            "p50 wait",
+            "p99 wait",
+            "longest",
+            "opened",
+            "at once",
+            "busy",
+        ];
+        let mut rows = vec![head.map(str::to_owned).to_vec()];
+        let recorded = Prediction::certain(self.workload.recorded().clone());
+        rows.push(row("as recorded", &recorded));
+        rows.push(row("the same, predicted", &self.predict(&Change::default())));
+        for (change, prediction) in predictions {
+            rows.push(row(&change.to_string(), prediction));
+        }
+        print_table(&rows, out)?;
+        writeln!(
+            out,
+            "\nwaits are those of all requests until their outcome; medians of {} draws",
+            Assumptions::DRAWS
+        )
+    }
+
+    fn predictions_as_json(&self, predictions: &[(&Change, Prediction)]) -> Value {
+        let predictions = predictions.iter().map(|(change, prediction)| {
+            json!({ "options": change_as_json(change), "draws": draws(prediction) })
+        });
+        let mut told = self.as_json();
+        told["predictions"] = predictions.collect();
+        told
+    }
+
+    fn as_json(&self) -> Value {
+        let settings =
+            Setting::ALL.map(|it| (it.name().to_owned(), it.of(self.workload.options()).into()));
+        json!({
+            "address": self.header.address,
+            "durationMS": millis(self.workload.duration()),
+            "options": Value::Object(settings.into_iter().collect()),
+            "callers": {
+                "assumed": self.by.name(),
+                "fitsBetter": self.fit.better.name(),
+                "evidence": self.fit.evidence,
+                "closed": self.fit.callers,
+            },
+            "server": server_as_json(self.server),
+            "showsEstablishment": self.workload.has_openings(),
+            "hasGaps": self.workload.has_gaps(),
+            "recorded": outcome_as_json(self.workload.recorded()),
+        })
+    }
+
+    fn print_advice(&self, goal: Goal, advice: &Advice, out: &mut impl Write) -> io::Result<()> {
+        let recorded = self.workload.recorded();
+        let kept = if goal.is_kept(recorded) { "kept" } else { "not kept" };
+        let certain = Prediction::certain(recorded.clone());
+        writeln!(out, "goal       {goal}, {kept} as recorded: {}\n", typical(goal, &certain))?;
+        let head = [
+            "",
+            "maxPoolSize",
+            "maxConnecting",
+            "minPoolSize",
+            quantity(goal),
+            "opened",
+            "at once",
+            "on average",
+        ];
+        let mut rows = vec![head.map(str::to_owned).to_vec()];
+        for (situation, need) in &advice.needs {
+            let mut row = vec![situation.to_string()];
+            if let Need::Pool { change, prediction } = need {
+                row.extend(change.values().iter().map(|(_, value)| value.to_string()));
+                row.push(typical(goal, prediction));
+                row.push(grouped(prediction.median(|outcome| outcome.opened)));
+                row.push(prediction.median(|outcome| outcome.peak).to_string());
+                row.push(format!("{:.1}", prediction.median(|outcome| outcome.mean_open)));
+            } else {
+                row.push("no pool".to_owned());
+            }
+            rows.push(row);
+        }
+        print_table(&rows, out)?;
+        let is_server = |need: &Need| matches!(need, Need::Server(_));
+        if let Some(limit) =
+            advice.server.filter(|_| advice.needs.iter().any(|(_, need)| is_server(need)))
+        {
+            writeln!(
+                out,
+                "\nno pool helps where the goal takes more than {}: from there on the server \
+                 finishes no more uses, and the wait only moves to the server",
+                counted(limit.connections.into(), "connection in use", "connections in use")
+            )?;
+        }
+        for (situation, need) in &advice.needs {
+            if let Need::NoPool { prediction } = need {
+                writeln!(
+                    out,
+                    "\n{situation}: with as many connections as are asked for, all established at the start, \
+                     the goal is not kept either; {} without a limit",
+                    typical(goal, prediction)
+                )?;
+            }
+        }
+        Ok(())
+    }
+
+    fn advice_as_json(&self, goal: Goal, advice: &Advice) -> Value {
+        let needs = advice.needs.iter().map(|(situation, need)| {
+            let mut told = json!({
+                "busiestMinute": situation.is_busiest_minute,
+                "load": situation.load,
+            });
+            let (outcome, draws) = match need {
+                Need::Pool { change, prediction } => {
+                    told["options"] = change_as_json(change);
+                    ("pool", draws(prediction))
+                }
+                Need::Server(_) => ("server", Value::Null),
+                Need::NoPool { prediction } => ("none", draws(prediction)),
+            };
+            told["helps"] = outcome.into();
+            told["draws"] = draws;
+            told
+        });
+        let mut told = self.as_json();
+        told["goal"] = goal.to_string().into();
+        told["isKept"] = goal.is_kept(self.workload.recorded()).into();
+        told["advice"] = needs.collect();
+        told
+    }
+}
+
+/// The options that matter, with their values.
+fn options(options: &PoolOptions) -> String {
+    let shown = |setting: Setting| {
+        let (name, value) = (setting.name(), setting.of(options));
+        let is_unlimited = value == 0 && setting != Setting::MinPoolSize;
+        format!("{name} {}", if is_unlimited { "unlimited".to_owned() } else { value.to_string() })
+    };
+    Setting::ALL.map(shown).join(", ")
+}
+
+fn row(name: &str, prediction: &Prediction) -> Vec<String> {
+    let number = |of: fn(&Outcome) -> u64| grouped(prediction.median(of));
+    let wait = |thousandths| span(prediction.median(|outcome| outcome.wait(thousandths)));
+    vec![
+        name.to_owned(),
+        number(|outcome| outcome.served),
+        number(|outcome| outcome.timed_out),
+        number(|outcome| outcome.failed + outcome.shed),
+        wait(500),
+        wait(990),
+        wait(1000),
+        number(|outcome| outcome.opened),
+        prediction.median(|outcome| outcome.peak).to_string(),
+        format!("{:.0} %", 100.0 * prediction.median(Outcome::busy_share)),
+    ]
+}
+
+/// The first column on the left, the others on the right.
+fn print_table(rows: &[Vec<String>], out: &mut impl Write) -> io::Result<()> {
+    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let width = |column: usize| {
+        let cells = rows.iter().filter_map(|row| row.get(column));
+        cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
+    };
+    let widths: Vec<_> = (0..columns).map(width).collect();
+    for row in rows {
+        let cells =
+            row.iter().zip(&widths).enumerate().map(|(place, (cell, &width))| match place {
+                0 => format!("{cell:<width$}"),
+                _ => format!("  {cell:>width$}"),
+            });
+        writeln!(out, "{}", cells.collect::<String>().trim_end())?;
+    }
+    Ok(())
+}
+
+/// What a goal is about.
+const fn quantity(goal: Goal) -> &'static str {
+    match goal {
+        Goal::Wait { .. } => "wait",
+        Goal::TimeOuts { .. } => "time-outs",
+    }
+}
+
+/// The median of what a goal is about.
+fn typical(goal: Goal, prediction: &Prediction) -> String {
+    // Those that were not served are the worst.
+    match goal {
+        Goal::Wait { thousandths, .. } => {
+            let wait =
+                |outcome: &Outcome| outcome.served_within(thousandths).unwrap_or(Duration::MAX);
+            let wait = prediction.median(wait);
+            if wait == Duration::MAX { NOT_SERVED.to_owned() } else { span(wait) }
+        }
+        Goal::TimeOuts { .. } => percent(prediction.median(Outcome::time_out_share)),
+    }
+}
+
+const NOT_SERVED: &str = "too few served";
+
+fn percent(share: f64) -> String {
+    format!("{:.2} %", 100.0 * share)
+}
+
+/// Waits over the combinations.
+fn plot(grid: &Grid, recorded: &Outcome, predictions: &[(&Change, Prediction)]) -> Plot {
+    let short = |change: &Change| {
+        let values = change.values().iter().map(|(_, value)| value.to_string());
+        values.collect::<Vec<_>>().join("/")
+    };
+    let names = grid.settings().iter().map(|(setting, _)| setting.name()).collect::<Vec<_>>();
+    let mut steps = vec!["recorded".to_owned()];
+    steps.extend(predictions.iter().map(|(change, _)| short(change)));
+    let series = |name: &str, thousandths: usize| {
+        let first = recorded.wait(thousandths);
+        let others =
+            predictions.iter().map(|(_, it)| it.median(|outcome| outcome.wait(thousandths)));
+        let points = std::iter::once(first).chain(others).enumerate();
+        let points = points.map(|(place, wait)| (place as f64, millis(wait))).collect();
+        Series { name: name.to_owned(), points }
+    };
+    Plot {
+        name: "what-if".to_owned(),
+        title: "Waits with other options".to_owned(),
+        across: Axis { name: names.join(" / "), scale: Scale::Steps(steps) },
+        up: Axis { name: "wait, ms".to_owned(), scale: Scale::Logarithmic },
+        legend: Corner::UpperRight,
+        series: vec![series("half", 500), series("99 %", 990), series("longest", 1000)],
+    }
+}
+
+fn millis(time: Duration) -> f64 {
+    time.as_secs_f64() * 1e3
+}
+
+fn change_as_json(change: &Change) -> Value {
+    let values =
+        change.values().iter().map(|(setting, value)| (setting.name().to_owned(), (*value).into()));
+    Value::Object(values.collect())
+}
+
+fn server_as_json(server: Option<ServerLimit>) -> Value {
+    server.map_or(Value::Null, |limit| {
+        json!({
+            "connections": limit.connections,
+            "usesPerSecond": limit.per_second,
+            "evidence": limit.evidence,
+        })
+    })
+}
+
+fn draws(prediction: &Prediction) -> Value {
+    prediction.outcomes().iter().map(outcome_as_json).collect()
+}
+
+fn outcome_as_json(outcome: &Outcome) -> Value {
+    json!({
+        "served": outcome.served,
+        "timedOut": outcome.timed_out,
+        "shed": outcome.shed,
+        "failed": outcome.failed,
+        "waiting": outcome.waiting,
+        "opened": outcome.opened,
+        "connectionsMax": outcome.peak,
+        "connectionsMean": outcome.mean_open,
+        "inUseMean": outcome.mean_in_use,
+        "waitMS": {
+            "p50": millis(outcome.wait(500)),
+            "p90": millis(outcome.wait(900)),
+            "p99": millis(outcome.wait(990)),
+            "p99.9": millis(outcome.wait(999)),
+            "max": millis(outcome.wait(1000)),
+        },
+    })
+}

@@ -1,0 +1,162 @@
+//! What other options would have done, and advice.
+
+use serde_json::Value;
+
+use super::{Folder, bad, good, text};
+
+fn incident(folder: &Folder, case: &str) -> String {
+    let path = folder.path("incident.bson");
+    good(&["record", text(&path), "--case", case]);
+    text(&path).to_owned()
+}
+
+/// The row of a table that begins so.
+fn row<'a>(told: &'a str, name: &str) -> Vec<&'a str> {
+    let row = told.lines().find_map(|line| line.strip_prefix(name));
+    row.unwrap_or_else(|| panic!("{name}: {told}")).split_whitespace().collect()
+}
+
+#[test]
+fn a_larger_pool_serves_more() {
+    let folder = Folder::new();
+    let trace = incident(&folder, "too-small");
+    let told = good(&["replay", &trace, "--what-if", "maxPoolSize=20,40; maxConnecting=2,8"]);
+    assert!(
+        told.contains("callers    come whatever happens to others (an open loop), which fits"),
+        "{told}"
+    );
+    // Without a change, what was recorded.
+    assert_eq!(row(&told, "as recorded"), row(&told, "the same, predicted"));
+    let timed_out =
+        |name: &str| row(&told, name)[1].replace(',', "").parse::<u64>().expect("a number");
+    assert!(timed_out("as recorded") > 1_000, "{told}");
+    assert_eq!(timed_out("maxPoolSize=40 maxConnecting=8"), 0, "{told}");
+    assert_eq!(told.lines().filter(|line| line.starts_with("maxPoolSize=")).count(), 4, "{told}");
+    assert_eq!(
+        told,
+        good(&["replay", &trace, "--what-if", "maxPoolSize=20,40; maxConnecting=2,8"])
+    );
+}
+
+#[test]
+fn the_other_loop_can_be_assumed() {
+    let folder = Folder::new();
+    let trace = incident(&folder, "too-small");
+    let told = good(&["replay", &trace, "--what-if", "maxPoolSize=20", "--callers", "closed"]);
+    assert!(told.contains("that come again some time after their last request ended"), "{told}");
+    assert!(told.contains("as assumed, although the other fits the trace better"), "{told}");
+}
+
+#[test]
+fn predictions_as_json() {
+    let folder = Folder::new();
+    let trace = incident(&folder, "too-small");
+    let told = good(&["replay", &trace, "--what-if", "maxPoolSize=5,40", "--json"]);
+    let told: Value = serde_json::from_str(&told).expect("JSON");
+    assert_eq!(told["options"]["maxPoolSize"], 10);
+    assert_eq!(told["callers"]["assumed"], "open");
+    assert_eq!(told["server"], Value::Null);
+    let predictions = told["predictions"].as_array().expect("two");
+    assert_eq!(predictions.len(), 2);
+    let of = |place: usize| &predictions[place]["draws"][0];
+    assert_eq!(predictions[0]["options"]["maxPoolSize"], 5);
+    assert!(of(0)["timedOut"].as_u64() > told["recorded"]["timedOut"].as_u64());
+    assert_eq!(of(1)["timedOut"], 0);
+    assert!(of(1)["waitMS"]["p99"].as_f64() < Some(100.0));
+}
+
+#[test]
+fn a_plot_and_a_picture() {
+    let folder = Folder::new();
+    let trace = incident(&folder, "too-small");
+    let (svg, html) = (folder.path("waits.svg"), folder.path("both.html"));
+    let told = good(&[
+        "replay",
+        &trace,
+        "--what-if",
+        "maxPoolSize=40",
+        "--svg",
+        text(&svg),
+        "--html",
+        text(&html),
+    ]);
+    assert!(told.contains("plotted in ") && told.contains("drawn beside the trace in "), "{told}");
+    let svg = std::fs::read_to_string(svg).expect("a plot");
+    assert!(svg.starts_with("<svg") && svg.contains("recorded") && svg.contains("longest"));
+    let html = std::fs::read_to_string(html).expect("a page");
+    assert!(html.contains("maxPoolSize=40") && html.contains("incident.bson"));
+}
+
+#[test]
+fn advice_names_a_pool() {
+    let folder = Folder::new();
+    let trace = folder.traffic("traffic.bson", &[]);
+    let told = good(&["replay", text(&trace), "--advise", "p50 wait < 1 ms"]);
+    assert!(told.contains("goal       p50 wait < 1 ms, not kept as recorded: "), "{told}");
+    let size = |name: &str| row(&told, name)[0].parse::<u32>().expect("a size");
+    assert!(size("the trace") > 5, "{told}");
+    assert!(size("busiest minute × 1.5") > size("the trace"), "{told}");
+    let json = good(&["replay", text(&trace), "--advise", "p50 wait < 1 ms", "--json"]);
+    let json: Value = serde_json::from_str(&json).expect("JSON");
+    assert_eq!((&json["goal"], &json["isKept"]), (&"p50 wait < 1 ms".into(), &false.into()));
+    assert_eq!(json["advice"].as_array().map(Vec::len), Some(4));
+    assert_eq!(json["advice"][0]["options"]["maxPoolSize"], size("the trace"));
+}
+
+/// In the first request the connection has to be established.
+#[test]
+fn no_pool_keeps_an_impossible_goal() {
+    let folder = Folder::new();
+    let trace = folder.traffic("traffic.bson", &[]);
+    let told = good(&["replay", text(&trace), "--advise", "max wait < 1 us"]);
+    assert_eq!(row(&told, "the trace"), ["no", "pool"]);
+    assert!(told.contains("\nthe trace: with as many connections as are asked for"), "{told}");
+}
+
+/// Neither leaks nor a server that is slow for a while look like a server that is busy.
+#[test]
+fn other_incidents_are_no_limit_of_the_server() {
+    for case in ["leak", "slow-server"] {
+        let folder = Folder::new();
+        let trace = incident(&folder, case);
+        let told = good(&["replay", &trace, "--what-if", "maxPoolSize=40"]);
+        assert!(!told.contains("\nserver "), "{case}: {told}");
+    }
+}
+
+#[test]
+fn what_cannot_be_predicted() {
+    let folder = Folder::new();
+    let trace = incident(&folder, "too-small");
+    for (arguments, said) in [
+        (
+            &["--what-if", "poolSize=4"][..],
+            "`poolSize` cannot be changed; these can: maxPoolSize, minPoolSize",
+        ),
+        (
+            &["--what-if", "maxConnecting=0"],
+            "maxConnecting=0: maxConnecting is 0, so nothing could ever connect",
+        ),
+        (&["--advise", "fast"], "`fast` is no goal: write `p99 wait < 5 ms`"),
+        (
+            &["--what-if", "maxPoolSize=4", "--callers", "both"],
+            "`both` is neither `open` nor `closed`",
+        ),
+        (&["--what-if", "maxPoolSize=4", "--step"], "cannot be used with"),
+        (&["--svg", "plot.svg"], "--what-if"),
+        (
+            &["--what-if", "maxPoolSize=4,5", "--html", "page.html"],
+            "--html shows one prediction beside the trace, not 2: give each option of --what-if one value",
+        ),
+    ] {
+        let (status, error) = bad(&[&["replay", &trace][..], arguments].concat());
+        assert!(status == 2 && error.contains(said), "{arguments:?}: {error}");
+    }
+    let empty = folder.path("empty.bson");
+    good(&["record", text(&empty), "--steps", "0"]);
+    let (status, error) = bad(&["replay", text(&empty), "--what-if", "maxPoolSize=4"]);
+    assert!(
+        status == 2 && error.contains("the trace has no requests, so nothing can be predicted"),
+        "{error}"
+    );
+}
