@@ -9,6 +9,7 @@ use cenote_simulation::replay::clock::{self, Clock, NoClock, TimePoint, UtcOffse
 use cenote_simulation::replay::condition::Condition;
 use cenote_simulation::replay::filter;
 use cenote_simulation::replay::shrink::Property;
+#[cfg(feature = "simulation")]
 use cenote_simulation::what_if::{Goal, Grid, Loop};
 
 /// Arguments of `cenote replay`.
@@ -136,6 +137,7 @@ pub struct Arguments {
         help_heading = INSTEAD
     )]
     pub(super) shrink: Option<Property>,
+    #[cfg(feature = "simulation")]
     /// What other options would have done, as in 'maxPoolSize=20,40; maxConnecting=2,8': every combination,
     /// beside what was recorded. Options: maxPoolSize, minPoolSize, maxConnecting, waitQueueTimeoutMS,
     /// maxIdleTimeMS
@@ -149,6 +151,7 @@ pub struct Arguments {
         help_heading = PREDICTED
     )]
     pub(super) what_if: Option<Grid>,
+    #[cfg(feature = "simulation")]
     /// The smallest pools that keep a goal: 'p99 wait < 5 ms', 'max wait < 1 s' or 'time-outs < 1 %'; for the
     /// trace, and for its busiest minute with as many callers, 1.2 and 1.5 times as many
     #[arg(
@@ -161,10 +164,12 @@ pub struct Arguments {
         help_heading = PREDICTED
     )]
     pub(super) advise: Option<Goal>,
+    #[cfg(feature = "simulation")]
     /// How callers come: open, whatever happens to others; or closed, some time after their last request
     /// ended [default: what fits the trace better]
     #[arg(long, value_name = "LOOP", help_heading = PREDICTED)]
     pub(super) callers: Option<Loop>,
+    #[cfg(feature = "simulation")]
     /// With --what-if: plot the waits
     #[arg(long, value_name = "FILE", requires = "what_if", help_heading = PREDICTED)]
     pub(super) svg: Option<PathBuf>,
@@ -194,6 +199,7 @@ const PRINTED: &str = "Output, instead of one line per step";
 const EXPLAINED: &str = "Explanations";
 const CHOSEN: &str = "Which steps";
 const INSTEAD: &str = "Other outputs";
+#[cfg(feature = "simulation")]
 const PREDICTED: &str = "Predictions";
 
 const EXAMPLES: &str = "\
@@ -261,6 +267,7 @@ impl Arguments {
             ("--html", self.html.as_deref()),
             ("--perfetto", self.perfetto.as_deref()),
             ("--out", self.out.as_deref()),
+            #[cfg(feature = "simulation")]
             ("--svg", self.svg.as_deref()),
         ])
     }

@@ -59,6 +59,7 @@ pub(super) fn draw(arguments: &Arguments, out: &mut impl Write) -> Result<bool, 
     Ok(good)
 }
 
+#[cfg(feature = "simulation")]
 /// Draws the trace beside another one with this name, which is in memory.
 pub(super) fn draw_beside(
     arguments: &Arguments,

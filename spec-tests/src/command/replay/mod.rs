@@ -4,6 +4,7 @@ mod arguments;
 mod draw;
 mod explain;
 mod print;
+#[cfg(feature = "simulation")]
 mod what_if;
 
 use std::fs::File;
@@ -19,6 +20,7 @@ use cenote_simulation::replay::diff::diff;
 use cenote_simulation::replay::history::History;
 use cenote_simulation::replay::shrink::{self, Property};
 use cenote_simulation::replay::stepper;
+#[cfg(feature = "simulation")]
 use cenote_simulation::what_if::InvalidChange;
 
 pub use arguments::Arguments;
@@ -58,14 +60,17 @@ pub enum Unplayable {
         /// The error.
         source: NoClock,
     },
+    #[cfg(feature = "simulation")]
     /// Options that no pool accepts.
     #[error(transparent)]
     Options(#[from] InvalidChange),
+    #[cfg(feature = "simulation")]
     /// A picture of several predictions.
     #[error(
         "--html shows one prediction beside the trace, not {0}: give each option of --what-if one value"
     )]
     Combinations(usize),
+    #[cfg(feature = "simulation")]
     /// A trace from which nothing can be predicted.
     #[error("{}: the trace has no requests, so nothing can be predicted", path.display())]
     NoRequests {
@@ -85,11 +90,11 @@ pub enum Unplayable {
 pub fn run(arguments: &Arguments) -> Result<bool, Unplayable> {
     arguments.check_files()?;
     let mut out = BufWriter::new(io::stdout().lock());
-    let outcome = if let Some(grid) = &arguments.what_if {
-        what_if::predict(arguments, grid, &mut out)
-    } else if let Some(goal) = arguments.advise {
-        what_if::advise(arguments, goal, &mut out)
-    } else if let Some(other) = &arguments.diff {
+    #[cfg(feature = "simulation")]
+    if arguments.what_if.is_some() || arguments.advise.is_some() {
+        return ended(what_if::run(arguments, &mut out), &mut out);
+    }
+    let outcome = if let Some(other) = &arguments.diff {
         compare(arguments, other, &mut out)
     } else if let Some(property) = &arguments.shrink {
         shrink(arguments, property, &mut out)
@@ -104,6 +109,11 @@ pub fn run(arguments: &Arguments) -> Result<bool, Unplayable> {
     } else {
         print(arguments, &mut out)
     };
+    ended(outcome, &mut out)
+}
+
+/// The outcome when everything is printed; a reader that has seen enough is no failure.
+fn ended(outcome: Result<bool, Unplayable>, out: &mut impl Write) -> Result<bool, Unplayable> {
     let flushed = out.flush();
     match outcome {
         Err(Unplayable::Print(error)) if has_seen_enough(&error) => Ok(true),

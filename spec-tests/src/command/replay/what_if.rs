@@ -28,12 +28,17 @@ struct Case {
     is_good: bool,
 }
 
+/// Predicts, or advises.
+pub(super) fn run(arguments: &Arguments, out: &mut impl Write) -> Result<bool, Unplayable> {
+    match (&arguments.what_if, arguments.advise) {
+        (Some(grid), _) => predict(arguments, grid, out),
+        (None, Some(goal)) => advise(arguments, goal, out),
+        (None, None) => Ok(true),
+    }
+}
+
 /// Predicts each combination of the options.
-pub(super) fn predict(
-    arguments: &Arguments,
-    grid: &Grid,
-    out: &mut impl Write,
-) -> Result<bool, Unplayable> {
+fn predict(arguments: &Arguments, grid: &Grid, out: &mut impl Write) -> Result<bool, Unplayable> {
     let case = Case::read(arguments)?;
     let changes = grid.changes(case.workload.options())?;
     let only = match (&arguments.html, &changes[..]) {
@@ -74,11 +79,7 @@ fn told(
 }
 
 /// Advises the smallest pools that keep a goal.
-pub(super) fn advise(
-    arguments: &Arguments,
-    goal: Goal,
-    out: &mut impl Write,
-) -> Result<bool, Unplayable> {
+fn advise(arguments: &Arguments, goal: Goal, out: &mut impl Write) -> Result<bool, Unplayable> {
     let case = Case::read(arguments)?;
     let advice = case.workload.advise(goal, case.by, SEED);
     if arguments.json {
