@@ -81,6 +81,19 @@ pub enum SelectionError {
     Closed,
 }
 
+impl SelectionError {
+    /// Why, without the selector and the servers: [log records](crate::log::Selection::failed) have these apart.
+    #[must_use]
+    pub fn reason(&self) -> String {
+        match self {
+            Self::TimedOut { after, .. } => format!("there was none within {after:?}"),
+            Self::Hopeless { .. } => "there is none, and none can be expected".to_owned(),
+            Self::NotOfThisClient { .. } => "it is no server of this client".to_owned(),
+            Self::ReadPreference(_) | Self::Closed => self.to_string(),
+        }
+    }
+}
+
 impl ClientError {
     /// The labels that a driver would raise the error with, each once. `retry_writes` is whether
     /// the operation is a write that the client may send twice.

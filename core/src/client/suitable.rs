@@ -36,6 +36,25 @@ pub fn suitable<'a>(
     Ok(first)
 }
 
+impl TopologyDescription {
+    /// Whether a read with this read preference would find a server now. Behind a load balancer it does.
+    #[must_use]
+    pub fn has_readable_server(
+        &self,
+        preference: &ReadPreference,
+        heartbeat_frequency: Duration,
+    ) -> bool {
+        let servers = suitable(self, preference, heartbeat_frequency, &[]);
+        self.kind == TopologyKind::LoadBalanced || servers.is_ok_and(|them| !them.is_empty())
+    }
+
+    /// Whether a write would find a server now. Behind a load balancer it does.
+    #[must_use]
+    pub fn has_writable_server(&self) -> bool {
+        self.has_readable_server(&ReadPreference::PRIMARY, Duration::ZERO)
+    }
+}
+
 /// Those of the suitable servers whose average round-trip time is that of the fastest, or longer by `local_threshold`
 /// (`localThresholdMS`) at most.
 #[must_use]

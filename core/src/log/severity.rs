@@ -16,9 +16,9 @@ pub enum Severity {
     Warn,
     /// 5.
     Notice,
-    /// 6.
+    /// 6: that a server is waited for.
     Info,
-    /// 7: all messages of pools.
+    /// 7: nearly all messages.
     Debug,
     /// 8.
     Trace,
@@ -83,12 +83,9 @@ impl Severity {
 }
 
 impl Threshold {
-    /// The name of the environment variable for the component of pools, and of the one for all
-    /// components. The core reads neither.
-    pub const VARIABLES: [&'static str; 2] = ["MONGODB_LOG_CONNECTION", "MONGODB_LOG_ALL"];
-
-    /// What the values of [`VARIABLES`](Self::VARIABLES) ask for: the component's own counts before
-    /// the one for all. One that is not valid counts as not set and is no error.
+    /// What the values of [the component's variable](super::Component::variable) and of
+    /// [the one for all](super::Component::VARIABLE_OF_ALL) ask for: the component's own counts first. One that is not
+    /// valid counts as not set and is no error.
     #[must_use]
     pub fn from_variables(own: Option<&str>, all: Option<&str>) -> Self {
         let valid = |value: Option<&str>| value.and_then(Self::parse);

@@ -14,9 +14,15 @@ pub enum LogValue<'a> {
     Double(f64),
     /// A host, a service, a reason, an error.
     Text(Cow<'a, str>),
+    /// Whether something is so.
+    Bool(bool),
 }
 
-impl LogValue<'_> {
+impl<'a> LogValue<'a> {
+    pub(super) fn text(text: impl Into<Cow<'a, str>>) -> Self {
+        Self::Text(text.into())
+    }
+
     /// An id or a size. A value that is too large is shown as the largest that fits.
     pub(super) fn whole(number: u64) -> Self {
         Self::Int(i64::try_from(number).unwrap_or(i64::MAX))
@@ -49,6 +55,7 @@ impl fmt::Display for LogValue<'_> {
             Self::Int(number) => number.fmt(f),
             Self::Double(number) => number.fmt(f),
             Self::Text(text) => text.fmt(f),
+            Self::Bool(is_so) => is_so.fmt(f),
         }
     }
 }

@@ -1,7 +1,10 @@
-//! All fourteen log messages, to the letter: keys, their order, values and the line.
+//! All log messages, to the letter: keys, their order, values and the line.
 
 #![cfg(feature = "std")]
 
+#[cfg(feature = "protocol")]
+mod client;
+#[cfg(feature = "protocol")]
 mod page;
 mod rows;
 mod rules;
@@ -9,7 +12,7 @@ mod rules;
 use std::fmt::Write as _;
 
 use cenote_core::address::ServerAddress;
-use cenote_core::log::{LogRecord, LogSettings, LogValue, Severity};
+use cenote_core::log::{Component, LogRecord, LogSettings, LogValue, Severity};
 
 use self::rows::{Row, rows};
 
@@ -41,6 +44,8 @@ fn every_event_has_its_record() {
         for Row { event, message, fields, line } in &rows {
             let record = LogRecord::new(event, &address, &LogSettings::default());
             assert_eq!(record.message(), *message);
+            assert_eq!(record.component(), Component::Connection);
+            assert_eq!(record.severity(), LogRecord::SEVERITY);
             let fields = format!("{address_fields} {fields}").replace('@', address_in_line);
             assert_eq!(shown(&record), fields.trim_end());
             assert_eq!(record.to_string(), line.replace('@', address_in_line));
@@ -49,7 +54,7 @@ fn every_event_has_its_record() {
     let mut types: Vec<&str> = rows.iter().map(|row| row.event.name()).collect();
     types.dedup();
     assert_eq!(types.len(), 14, "of all types, together: {types:?}");
-    assert_eq!((LogRecord::SEVERITY, LogRecord::COMPONENT), (Severity::Debug, "connection"));
+    assert_eq!(LogRecord::SEVERITY, Severity::Debug);
 }
 
 /// The fields of a record in their order; what is a double looks like one.
@@ -60,6 +65,7 @@ fn shown(record: &LogRecord<'_>) -> String {
             LogValue::Int(number) => number.to_string(),
             LogValue::Double(number) => format!("{number:?}"),
             LogValue::Text(text) => format!("{text:?}"),
+            LogValue::Bool(is_so) => is_so.to_string(),
             other => panic!("{other:?}"),
         };
         write!(shown, "{key}={value} ").expect("a String takes everything");

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use bson::rawdoc;
 use cenote_core::client::{
     InvalidReadPreference, ReadPreference, choose_of_two, in_latency_window, suitable,
 };
@@ -65,4 +66,48 @@ fn two_different_servers_are_drawn() {
     for draw in (0..u64::MAX).step_by(usize::MAX / 1000) {
         assert_ne!(choose_of_two(&[9, 3, 5_u64], draw, |busy| *busy), Some(&9), "{draw}");
     }
+}
+
+/// The table of "Determining If A Topology Has Readable/Writable Servers".
+#[test]
+fn whether_a_topology_has_servers_to_read_and_to_write() {
+    let alone = |uri: &str, reply: Option<&str>| {
+        let mut world = World::new(uri);
+        match reply {
+            None => {}
+            Some("standalone") => world.reply("a", &rawdoc! { "ok": 1, "isWritablePrimary": true }),
+            Some("mongos") => {
+                world
+                    .reply("a", &rawdoc! { "ok": 1, "isWritablePrimary": true, "msg": "isdbgrid" });
+            }
+            Some(role) => world.reply("a", &member("rs", role, &["a:27017"])),
+        }
+        world
+    };
+    for (uri, reply, primary, secondary, nearest) in [
+        ("mongodb://a", None, false, false, false),
+        ("mongodb://a", Some("standalone"), true, true, true),
+        ("mongodb://a/?directConnection=true", None, false, false, false),
+        ("mongodb://a,b", Some("mongos"), true, true, true),
+        ("mongodb://a/?replicaSet=rs", None, false, false, false),
+        ("mongodb://a/?replicaSet=rs", Some("secondary"), false, true, true),
+        ("mongodb://a/?replicaSet=rs", Some("primary"), true, false, true),
+        ("mongodb://a/?loadBalanced=true", None, true, true, true),
+    ] {
+        let world = alone(uri, reply);
+        let topology = world.topology.description();
+        let reads = |mode| topology.has_readable_server(&ReadPreference::of_mode(mode), HEARTBEAT);
+        let seen = [
+            reads(ReadPreferenceMode::Primary),
+            reads(ReadPreferenceMode::Secondary),
+            reads(ReadPreferenceMode::Nearest),
+        ];
+        assert_eq!(seen, [primary, secondary, nearest], "{uri} {reply:?}");
+        assert_eq!(topology.has_writable_server(), primary, "{uri} {reply:?}");
+    }
+    // One that cannot be followed finds none.
+    let mut stale = ReadPreference::of_mode(ReadPreferenceMode::Secondary);
+    stale.max_staleness = Some(Duration::from_secs(1));
+    let world = alone("mongodb://a/?replicaSet=rs", Some("secondary"));
+    assert!(!world.topology.description().has_readable_server(&stale, HEARTBEAT));
 }

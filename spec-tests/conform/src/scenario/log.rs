@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use cenote_core::address::ServerAddress;
 use cenote_core::error::ConnectionError;
-use cenote_core::log::{LogRecord, LogSettings, LogValue, Severity, Threshold};
+use cenote_core::log::{self, LogRecord, LogSettings, LogValue, Severity, Threshold};
 use cenote_core::pool::Event;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -34,14 +34,14 @@ pub struct Log {
 const VARIABLES: [&str; 6] = [
     OF_THE_COMPONENT,
     "MONGODB_LOG_COMMAND",
-    "MONGODB_LOG_TOPOLOGY",
-    "MONGODB_LOG_SERVER_SELECTION",
+    log::Component::Topology.variable(),
+    log::Component::ServerSelection.variable(),
     OF_ALL,
     LogSettings::VARIABLE,
 ];
 
-const OF_THE_COMPONENT: &str = Threshold::VARIABLES[0];
-const OF_ALL: &str = Threshold::VARIABLES[1];
+const OF_THE_COMPONENT: &str = log::Component::Connection.variable();
+const OF_ALL: &str = log::Component::VARIABLE_OF_ALL;
 
 /// A severity, as the specification names it.
 #[derive(Clone, Copy, Debug, Deserialize)]
@@ -172,7 +172,7 @@ impl Log {
         let level = self.closest_level(LogRecord::SEVERITY).as_str().to_owned();
         Some(LogMessage {
             level,
-            component: LogRecord::COMPONENT.to_owned(),
+            component: record.component().to_string(),
             data: Value::Object(data),
         })
     }
