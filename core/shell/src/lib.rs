@@ -82,6 +82,7 @@ pub mod log;
 pub mod metrics;
 #[cfg(feature = "tls")]
 pub mod monitor;
+mod notifications;
 pub mod oidc;
 pub mod operation;
 pub mod platform;

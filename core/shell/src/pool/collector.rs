@@ -7,6 +7,7 @@ use super::types::{Delivery, Types};
 use super::waiters::Waiters;
 use crate::connection::Connector;
 use crate::event::Notification;
+use crate::notifications::NotificationQueue;
 use crate::runtime::Runtime;
 use crate::wake_list::WakeList;
 
@@ -15,13 +16,7 @@ pub(super) struct Pending<R: Runtime, K: Connector<R>> {
     /// Sockets to open, interrupt and close, in the machine's order. No subscriber delays them.
     pub(super) work: Outbox<Action<Types<R, K>>>,
     /// Events and reports, in the machine's order.
-    pub(super) notifications: Outbox<Notification>,
-    /// How many notifications may be queued.
-    notifications_max: usize,
-    /// How many were dropped because there was no room in the queue.
-    pub(super) dropped: u64,
-    /// The first one was dropped since this was last read.
-    pub(super) has_overflowed: bool,
+    pub(super) notifications: NotificationQueue<Notification>,
     /// How many sockets are to be closed: in `work`, and on their way out of it.
     pub(super) closing: usize,
     /// A check-out timed out since this was last read.
@@ -32,10 +27,7 @@ impl<R: Runtime, K: Connector<R>> Pending<R, K> {
     pub(super) fn new(notifications_max: usize) -> Self {
         Self {
             work: Outbox::default(),
-            notifications: Outbox::default(),
-            notifications_max,
-            dropped: 0,
-            has_overflowed: false,
+            notifications: NotificationQueue::new(notifications_max),
             closing: 0,
             has_timed_out: false,
         }
@@ -50,10 +42,12 @@ impl<R: Runtime, K: Connector<R>> Pending<R, K> {
     #[inline(always)]
     pub(super) fn push(&mut self, action: Action<Types<R, K>>) {
         match action {
-            Action::EmitEvent(event) => self.notify(Notification::Event(event)),
-            Action::ReportLeak { id, held } => self.notify(Notification::Leak { id, held }),
+            Action::EmitEvent(event) => self.notifications.push(Notification::Event(event)),
+            Action::ReportLeak { id, held } => {
+                self.notifications.push(Notification::Leak { id, held });
+            }
             Action::ReportUnanswered { id, pending } => {
-                self.notify(Notification::Unanswered { id, pending });
+                self.notifications.push(Notification::Unanswered { id, pending });
             }
             Action::CloseSocket { .. } => {
                 self.closing += 1;
@@ -66,25 +60,6 @@ impl<R: Runtime, K: Connector<R>> Pending<R, K> {
             | Action::Interrupt { .. } => self.work.push(action),
             Action::Deliver { .. } => unreachable!("delivered under the lock"),
         }
-    }
-
-    /// The subscribers have not returned for long where there is no room: what comes last is dropped, so that
-    /// they get a part without gaps first.
-    #[inline(always)]
-    fn notify(&mut self, notification: Notification) {
-        if self.notifications.queued() < self.notifications_max {
-            self.notifications.push(notification);
-        } else {
-            self.overflow(notification);
-        }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn overflow(&mut self, notification: Notification) {
-        drop(notification);
-        self.has_overflowed |= self.dropped == 0;
-        self.dropped += 1;
     }
 }
 

@@ -301,7 +301,7 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
     ) {
         let pending = &mut inner.pending;
         let (work, notifications) = (pending.work.claim(), pending.notifications.claim());
-        let has_overflowed = mem::take(&mut pending.has_overflowed);
+        let has_overflowed = pending.notifications.take_overflow();
         drop(inner);
         if has_overflowed {
             log::events_dropped(&self.address);
@@ -608,7 +608,7 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
     /// the queue was full: [`Builder::event_queue`](crate::builder::Builder::event_queue).
     #[must_use]
     pub fn dropped_events(&self) -> u64 {
-        self.lock().pending.dropped
+        self.lock().pending.notifications.dropped()
     }
 
     /// Hears when [`is_empty`](Self::is_empty) and [`is_drained`](Self::is_drained) become true. To be made

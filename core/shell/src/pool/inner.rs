@@ -280,7 +280,7 @@ impl<R: Runtime, K: Connector<R>> AsMut<Outbox<Action<Types<R, K>>>> for PoolInn
 
 impl<R: Runtime, K: Connector<R>> AsMut<Outbox<Notification>> for PoolInner<R, K> {
     fn as_mut(&mut self) -> &mut Outbox<Notification> {
-        &mut self.pending.notifications
+        self.pending.notifications.as_mut()
     }
 }
 
