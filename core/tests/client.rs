@@ -5,15 +5,18 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use bson::oid::ObjectId;
 use bson::rawdoc;
 use cenote_core::address::ServerAddress;
-use cenote_core::client::{ClientError, SelectionError, Selector, ServerStatus, seen};
+use cenote_core::client::{
+    ClientError, HeartbeatEvent, SelectionError, Selector, ServerStatus, TopologyEvent, seen,
+};
 use cenote_core::error::{
     CommandError, ConnectionError, OperationError, PoolError, RetryWrites, Stage, label,
 };
-use cenote_core::monitor::ServerDescription;
+use cenote_core::monitor::{self, ServerDescription};
 use cenote_core::pool::{CheckOutError, Instant, NoPayload, PoolOptions, PoolState, Snapshot};
-use cenote_core::topology::TopologyDescription;
+use cenote_core::topology::{self, TopologyDescription};
 
 fn address(text: &str) -> Arc<ServerAddress> {
     Arc::new(text.parse().expect("an address"))
@@ -99,4 +102,36 @@ fn servers_are_looked_for_in_words() {
         "server that serves data at db:27017",
     ];
     assert_eq!(selectors.map(|it| it.to_string()), words);
+}
+
+/// As the specification's messages; the description of one server, which has none, alike.
+#[test]
+fn events_are_shown_as_their_messages() {
+    let topology_id = ObjectId::from_bytes([7; 12]);
+    let id = "070707070707070707070707";
+    let shown = |event| TopologyEvent { topology_id, event }.to_string();
+    let opening = shown(topology::Event::TopologyOpening);
+    assert_eq!(opening, format!("Starting monitoring for topology with ID {id}"));
+    let error = ConnectionError::network(Stage::Tcp, "refused");
+    let changed = shown(topology::Event::ServerDescriptionChanged {
+        address: address("db"),
+        previous: Arc::default(),
+        new: Arc::new(ServerDescription::unknown(error, None, Instant::ORIGIN)),
+    });
+    let expected = format!(
+        "Description changed for server db:27017 in topology with ID {id}. Previous description: Unknown: not \
+         checked yet. New description: Unknown: TCP connect: refused"
+    );
+    assert_eq!(changed, expected);
+    let event = monitor::Event::ServerHeartbeatStarted {
+        awaited: false,
+        socket: monitor::SocketId(1),
+        server_connection_id: None,
+    };
+    let started = HeartbeatEvent { topology_id, address: address("db"), event }.to_string();
+    let expected = format!(
+        "Heartbeat started for db:27017 on connection with driver-generated ID 1 in topology with ID {id}. Awaited: \
+         false"
+    );
+    assert_eq!(started, expected);
 }

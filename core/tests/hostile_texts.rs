@@ -20,7 +20,9 @@ use cenote_core::monitor::{Event as Heartbeat, ServerDescription, SocketId};
 use cenote_core::pool::{
     Action, CheckOutError, Event, Instant, NoPayload, PoolOptions, PoolState, Snapshot, WaiterId,
 };
-use cenote_core::topology::TopologyDescription;
+use cenote_core::topology::{
+    Event as Changed, Input, Topology, TopologyDescription, TopologyOptions,
+};
 use cenote_core::trace::{Cause, Replay};
 use cenote_core::uri::ConnectionString;
 use cenote_core::wire::WireError;
@@ -99,6 +101,7 @@ fn replies_of_servers() {
             servers,
         };
         check_both("a selection", &selection);
+        let settings = LogSettings::default();
         let heartbeat = Heartbeat::ServerHeartbeatSucceeded {
             awaited: false,
             duration: Duration::ZERO,
@@ -106,7 +109,27 @@ fn replies_of_servers() {
             hello,
         };
         check("a heartbeat", &format!("{heartbeat:?}"));
+        let record = LogRecord::of_heartbeat(&heartbeat, &address, "7", &settings);
+        check_both("its record", &record.expect("it has one"));
+        let topology = of_one(&address, description);
+        check_both("a topology", &*topology);
+        let changed =
+            Changed::TopologyDescriptionChanged { previous: Arc::clone(&topology), new: topology };
+        check("its event", &format!("{changed:?}"));
+        check_both("its record", &LogRecord::of_topology(&changed, "7").expect("it has one"));
     }
+}
+
+/// A topology that has such a server.
+fn of_one(
+    address: &Arc<ServerAddress>,
+    description: Arc<ServerDescription>,
+) -> Arc<TopologyDescription> {
+    let uri = ConnectionString::parse("mongodb://db:1").expect("a connection string");
+    let mut topology = Topology::new(TopologyOptions::new(&uri), &mut |_| {});
+    let address = Arc::clone(address);
+    topology.handle(Input::Described { address, description }, &mut |_| {});
+    Arc::clone(topology.description())
 }
 
 fn snapshot() -> Snapshot {

@@ -27,7 +27,7 @@ mod status;
 mod suitable;
 
 pub use error::{ClientError, SelectionError, TimeLimit};
-pub use event::ServerEvent;
+pub use event::{HeartbeatEvent, TopologyEvent};
 pub use max_time::with_max_time;
 pub use polling::{SrvChanges, SrvPolling};
 pub use read_preference::{InvalidReadPreference, ReadPreference};

@@ -10,7 +10,7 @@ use crate::error::{ConnectionError, OneLine};
 use crate::monitor::ServerDescription;
 
 /// What is known of a deployment.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 #[non_exhaustive]
 pub struct TopologyDescription {
     /// Its type.
@@ -129,6 +129,20 @@ impl fmt::Display for TopologyDescription {
             f,
             self.servers.iter().map(|(address, server)| format!("{address}: {server}")),
         )
+    }
+}
+
+impl fmt::Debug for TopologyDescription {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { kind, set_name, max_set_version, max_election_id, servers, excluded } = self;
+        f.debug_struct("TopologyDescription")
+            .field("kind", kind)
+            .field("set_name", &set_name.as_deref().map(OneLine::name))
+            .field("max_set_version", max_set_version)
+            .field("max_election_id", max_election_id)
+            .field("servers", servers)
+            .field("excluded", excluded)
+            .finish()
     }
 }
 

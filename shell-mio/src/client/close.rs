@@ -8,7 +8,8 @@ impl Client {
     /// Closes the client: callers that wait for a server or a connection get an error, the monitors end, then
     /// the pools close, in the order of the connection string. Blocks until every connection is checked in and
     /// closed, subscribers were told of that, and the threads of the event loop have ended, other than those that
-    /// wait for a name server. For subscribers of each pool, and for the threads, it waits [`CLOSE_GRACE`](cenote_shell::pool::CLOSE_GRACE) at most.
+    /// wait for a name server. For subscribers of each pool, for those of the servers and for the threads, it waits
+    /// [`CLOSE_GRACE`](cenote_shell::pool::CLOSE_GRACE) at most.
     ///
     /// Does not wait in a subscriber of the same client, which would wait for itself, and in a child process for
     /// what belongs to the parent.
@@ -41,6 +42,7 @@ impl Client {
         inner.end_inspection();
         if can_wait {
             let deadline = Some(within_grace(deadline));
+            inner.wait_for_subscribers(deadline);
             thread.join(deadline);
             // All pools have the same event loop.
             if let Some(pool) = pools.first() {

@@ -277,6 +277,14 @@ impl Client {
         self.inner.topology()
     }
 
+    /// How many heartbeats and events of the topology were dropped because a subscriber blocks:
+    /// [`ClientBuilder::event_queue`](client::ClientBuilder::event_queue). What a pool drops, [`Pool::dropped_events`]
+    /// counts.
+    #[must_use]
+    pub fn dropped_events(&self) -> u64 {
+        self.inner.dropped_events()
+    }
+
     /// Has every server checked as soon as the minimum of 500 ms between two checks allows.
     pub fn request_checks(&self) {
         self.inner.request_checks();

@@ -20,6 +20,7 @@ mod paused;
 mod prose;
 mod recording;
 mod replica_set;
+mod sdam_rules;
 mod shells;
 #[cfg(target_os = "linux")]
 mod shortage;
@@ -27,5 +28,6 @@ mod srv;
 mod storm;
 mod subscribers;
 mod timeouts;
+mod topology_events;
 mod trouble;
 mod world;

@@ -15,7 +15,7 @@ use cenote_core::pool::{CheckOutFailedReason, Event, PoolOptions};
 use cenote_endpoint::{Fault, Role, Script};
 
 use crate::shells::{Shell, Subscribers, on_all_runtimes};
-use crate::world::{World, fail_point, member, open, standalone, tell, three, until_so};
+use crate::world::{SdamEvent, World, fail_point, member, open, standalone, tell, three, until_so};
 
 on_all_runtimes!(
     cmap_1_and_3_every_option_of_pools_is_given_to_the_client_and_in_its_uri,
@@ -147,12 +147,10 @@ fn sdam_heartbeats_make_pools_ready_and_clear_them(shell: Shell) {
     fail_point(&only, data, 2);
     world.until("cleared", |world| world.count("ConnectionPoolCleared") >= 1);
     let failure = world.seen_by(|_, servers| {
-        servers.iter().find_map(|event| match &event.event {
-            Heartbeat::ServerHeartbeatFailed { error, .. } => Some(error.clone()),
-            Heartbeat::ServerHeartbeatStarted { .. }
-            | Heartbeat::ServerHeartbeatSucceeded { .. }
-            | Heartbeat::ServerDescriptionChanged { .. }
-            | _ => None,
+        servers.iter().find_map(|event| {
+            let SdamEvent::Heartbeat(told) = event else { return None };
+            let Heartbeat::ServerHeartbeatFailed { error, .. } = &told.event else { return None };
+            Some(error.clone())
         })
     });
     let failure = failure.expect("reported before that");
@@ -207,8 +205,8 @@ fn sdam_a_heartbeat_is_reported_before_its_socket_is_opened(shell: Shell) {
         }
     });
     let subscribers = Subscribers {
-        pools: Box::new(|_, _| {}),
-        servers: Box::new(move |event| of_client(event.event.name())),
+        heartbeats: Box::new(move |event| of_client(event.event.name())),
+        ..Subscribers::default()
     };
     let uri = format!("mongodb://{address}/?serverSelectionTimeoutMS=500");
     let client = shell.client(&uri, None, subscribers);

@@ -109,13 +109,23 @@ fn what_is_told_of_a_server(shell: Shell) {
     let world = World::of(shell, &[&only], "");
     world.ping();
     world.until("reported", |world| {
-        world.server_events().len() >= 3 && world.pool_events().len() >= 2
+        world.server_events().len() >= 8 && world.pool_events().len() >= 2
     });
     let told = world.server_events();
-    let expected =
-        ["ServerHeartbeatStarted", "ServerHeartbeatSucceeded", "ServerDescriptionChanged"];
-    assert_eq!(told[..3], expected);
+    let expected = [
+        "TopologyOpening",
+        "TopologyDescriptionChanged",
+        "ServerOpening",
+        "ServerHeartbeatStarted",
+        "ServerHeartbeatSucceeded",
+        "ServerDescriptionChanged",
+        "TopologyDescriptionChanged",
+        "ServerHeartbeatStarted",
+    ];
+    assert_eq!(told[..8], expected);
     let pool = world.pool_events();
     assert_eq!(pool[..2], ["ConnectionPoolCreated", "ConnectionPoolReady"]);
     world.client.close();
+    let told = world.server_events();
+    assert!(told.ends_with(&["ServerClosed", "TopologyDescriptionChanged", "TopologyClosed"]));
 }

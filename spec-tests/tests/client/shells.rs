@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use bson::{RawDocument, RawDocumentBuf};
 use cenote_core::address::ServerAddress;
-use cenote_core::client::{ClientError, Selector, ServerEvent, ServerStatus};
+use cenote_core::client::{ClientError, HeartbeatEvent, Selector, ServerStatus, TopologyEvent};
 use cenote_core::connect::{AccessToken, DriverInfo, SaslMechanism, ServerApi};
 use cenote_core::error::{BoxError, ConnectionError, OperationError, PoolError};
 use cenote_core::pool::{Event, PoolOptions, Purpose};
@@ -52,10 +52,37 @@ pub(crate) enum Shell {
     Smol,
 }
 
-/// The subscribers to events of pools and servers.
+/// The subscribers to events of pools, monitors and the topology.
 pub(crate) struct Subscribers {
     pub(crate) pools: PoolSubscriber,
-    pub(crate) servers: Box<dyn Fn(&ServerEvent) + Send + Sync>,
+    pub(crate) heartbeats: Box<dyn Fn(&HeartbeatEvent) + Send + Sync>,
+    pub(crate) topology: Box<dyn Fn(&TopologyEvent) + Send + Sync>,
+    /// How many events may wait for them.
+    pub(crate) queue: Option<usize>,
+}
+
+impl Default for Subscribers {
+    /// Those that ignore what they are told.
+    fn default() -> Self {
+        Self {
+            pools: Box::new(|_, _| {}),
+            heartbeats: Box::new(|_| {}),
+            topology: Box::new(|_| {}),
+            queue: None,
+        }
+    }
+}
+
+impl Subscribers {
+    fn subscribe<C: BuiltClient>(self, builder: ClientBuilder<C>) -> ClientBuilder<C> {
+        let Self { pools, heartbeats, topology, queue } = self;
+        let builder = match queue {
+            Some(events) => builder.event_queue(events),
+            None => builder,
+        };
+        let builder = builder.on_event(move |event| pools(&event.address, &event.event));
+        builder.on_heartbeat(heartbeats).on_topology_event(topology)
+    }
 }
 
 type PoolSubscriber = Box<dyn Fn(&Arc<ServerAddress>, &Event<ConnectionError>) + Send + Sync>;
@@ -79,6 +106,7 @@ pub(crate) trait AnyClient: Send + Sync {
     fn pin(&self, selector: &Selector, purpose: Purpose) -> Result<Box<dyn AnyPin>, ClientError>;
     fn servers(&self) -> Vec<ServerStatus>;
     fn topology(&self) -> Arc<TopologyDescription>;
+    fn dropped_events(&self) -> u64;
     fn append_metadata(&self, driver: DriverInfo) -> bool;
     fn replace_credential(&self, credential: Credential) -> Result<(), ConnectionError>;
     fn request_checks(&self);
@@ -215,12 +243,11 @@ impl Shell {
             uri: &str,
             names: SocketAddr,
             interval: Duration,
-            Subscribers { pools, servers }: Subscribers,
+            subscribers: Subscribers,
             socket: &Path,
         ) -> Result<Box<dyn AnyClient>, ClientBuildError> {
             let builder = ClientBuilder::<C>::from_uri(uri)?.name_servers([names]).inspect(socket);
-            let builder = builder.shortest_srv_interval(interval).on_server_event(servers);
-            let builder = builder.on_event(move |event| pools(&event.address, &event.event));
+            let builder = subscribers.subscribe(builder.shortest_srv_interval(interval));
             Ok(Box::new(builder.resolve().await?.build()?))
         }
         match self {
@@ -230,9 +257,7 @@ impl Shell {
             Self::Mio => {
                 let builder =
                     cenote_mio::Client::builder(uri)?.name_servers([names]).inspect(socket);
-                let Subscribers { pools, servers } = subscribers;
-                let builder = builder.shortest_srv_interval(interval).on_server_event(servers);
-                let builder = builder.on_event(move |event| pools(&event.address, &event.event));
+                let builder = subscribers.subscribe(builder.shortest_srv_interval(interval));
                 Ok(Box::new(builder.build()?))
             }
             Self::Smol => {
@@ -263,13 +288,11 @@ fn build<C: BuiltClient + AnyClient + 'static>(
     options: Option<PoolOptions>,
     subscribers: Subscribers,
 ) -> Box<dyn AnyClient> {
-    let Subscribers { pools, servers } = subscribers;
     let mut builder = ClientBuilder::<C>::from_uri(uri).expect("a connection string");
     if let Some(options) = options {
         builder = builder.replace_options(options);
     }
-    let builder = builder.on_event(move |event| pools(&event.address, &event.event));
-    Box::new(builder.on_server_event(servers).build().expect("good options"))
+    Box::new(subscribers.subscribe(builder).build().expect("good options"))
 }
 
 /// A runtime whose pools are asynchronous.
@@ -336,6 +359,10 @@ impl<R: AsyncRuntime> AnyClient for Client<R> {
 
     fn topology(&self) -> Arc<TopologyDescription> {
         self.topology()
+    }
+
+    fn dropped_events(&self) -> u64 {
+        self.dropped_events()
     }
 
     fn append_metadata(&self, driver: DriverInfo) -> bool {
@@ -444,6 +471,10 @@ impl AnyClient for cenote_mio::Client {
 
     fn topology(&self) -> Arc<TopologyDescription> {
         self.topology()
+    }
+
+    fn dropped_events(&self) -> u64 {
+        self.dropped_events()
     }
 
     fn append_metadata(&self, driver: DriverInfo) -> bool {

@@ -1,15 +1,16 @@
 //! Clients of endpoints, and everything that those tell.
 
-use std::fs;
 use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread;
 use std::time::{Duration, Instant};
+use std::{fmt, fs};
 
+use bson::oid::ObjectId;
 use bson::{RawDocumentBuf, rawdoc};
 use cenote_check::EventGuard;
 use cenote_core::address::ServerAddress;
-use cenote_core::client::{ClientError, Selector, ServerEvent};
+use cenote_core::client::{ClientError, HeartbeatEvent, Selector, TopologyEvent};
 use cenote_core::connect::ServerKind;
 use cenote_core::error::ConnectionError;
 use cenote_core::pool::{Event, PoolOptions};
@@ -19,6 +20,7 @@ use cenote_endpoint::{
 use cenote_shell::client::ClientBuildError;
 use cenote_tokio::PoolEvent;
 
+use crate::sdam_rules::SdamGuard;
 use crate::shells::{AnyClient, AnyConnection, Shell, Subscribers};
 
 /// Longer than anything takes on the slowest machine.
@@ -41,24 +43,67 @@ struct Told {
 #[derive(Default)]
 struct Tales {
     pools: Vec<(Arc<ServerAddress>, Event<ConnectionError>)>,
-    servers: Vec<ServerEvent>,
+    /// In one order for the whole client.
+    servers: Vec<SdamEvent>,
+}
+
+/// What a client tells of its servers.
+#[derive(Clone, Debug)]
+pub(crate) enum SdamEvent {
+    Heartbeat(HeartbeatEvent),
+    Topology(TopologyEvent),
+}
+
+impl SdamEvent {
+    pub(crate) const fn topology_id(&self) -> ObjectId {
+        match self {
+            Self::Heartbeat(told) => told.topology_id,
+            Self::Topology(told) => told.topology_id,
+        }
+    }
+
+    pub(crate) const fn name(&self) -> &'static str {
+        match self {
+            Self::Heartbeat(told) => told.event.name(),
+            Self::Topology(told) => told.event.name(),
+        }
+    }
+}
+
+impl fmt::Display for SdamEvent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Heartbeat(told) => told.fmt(f),
+            Self::Topology(told) => told.fmt(f),
+        }
+    }
 }
 
 impl Told {
     fn subscribers() -> (Arc<Self>, Subscribers) {
         let told = Arc::new(Self::default());
-        let (of_pools, of_servers) = (Arc::clone(&told), Arc::clone(&told));
+        let [of_pools, of_monitors, of_servers] = [(); 3].map(|()| Arc::clone(&told));
         // Whatever the story: every rule about events is kept.
         let guard = EventGuard::new();
+        let sdam = Arc::new(SdamGuard::default());
+        let also_sdam = Arc::clone(&sdam);
         let subscribers = Subscribers {
             pools: Box::new(move |address, event| {
                 guard.hear(event, address);
                 let tale = (Arc::clone(address), event.clone());
                 of_pools.note(|tales| tales.pools.push(tale));
             }),
-            servers: Box::new(move |event| {
-                of_servers.note(|tales| tales.servers.push(event.clone()));
+            heartbeats: Box::new(move |event| {
+                let event = SdamEvent::Heartbeat(event.clone());
+                sdam.hear(&event);
+                of_monitors.note(|tales| tales.servers.push(event));
             }),
+            topology: Box::new(move |event| {
+                let event = SdamEvent::Topology(event.clone());
+                also_sdam.hear(&event);
+                of_servers.note(|tales| tales.servers.push(event));
+            }),
+            ..Subscribers::default()
         };
         (told, subscribers)
     }
@@ -223,13 +268,13 @@ impl World {
     }
 
     pub(crate) fn server_events(&self) -> Vec<&'static str> {
-        self.told.tales().servers.iter().map(|event| event.event.name()).collect()
+        self.told.tales().servers.iter().map(SdamEvent::name).collect()
     }
 
     /// As the stories of a pool and of its server were told, one after another.
     pub(crate) fn seen_by<R>(
         &self,
-        look: impl FnOnce(&[(Arc<ServerAddress>, Event<ConnectionError>)], &[ServerEvent]) -> R,
+        look: impl FnOnce(&[(Arc<ServerAddress>, Event<ConnectionError>)], &[SdamEvent]) -> R,
     ) -> R {
         let tales = self.told.tales();
         look(&tales.pools, &tales.servers)

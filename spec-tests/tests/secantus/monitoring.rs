@@ -22,7 +22,7 @@ async fn a_stream_that_answers_the_request_goes_on() {
     let client = Client::builder(&server.uri("heartbeatFrequencyMS=500"))
         .unwrap()
         .on_event(move |told| sentry.hear(&told.event, &told.address))
-        .on_server_event(move |event| drop(sender.send(event.event.clone())))
+        .on_heartbeat(move |event| drop(sender.send(event.event.clone())))
         .build()
         .unwrap();
     client.command("admin", &rawdoc! { "ping": 1 }).await.unwrap();

@@ -3,7 +3,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use cenote_core::client::ServerEvent;
+use cenote_core::client::{HeartbeatEvent, TopologyEvent};
 use cenote_core::connect::{AccessToken, SaslMechanism, ServerApi};
 use cenote_core::error::BoxError;
 use cenote_core::log::LogSettings;
@@ -18,6 +18,11 @@ use crate::log;
 #[cfg(feature = "metrics")]
 use crate::metrics::Metrics;
 use crate::oidc::{TokenCallback, TokenRequest};
+
+/// How many events of servers and the topology wait for the subscribers of a client at most, unless a builder
+/// [sets](ClientBuilder::event_queue) another limit: 10,000. Each keeps a description or a reply of a server in memory,
+/// a few kilobytes.
+pub const DEFAULT_SERVER_EVENT_QUEUE: usize = 10_000;
 
 /// A client that a [`ClientBuilder`] builds.
 pub trait BuiltClient: Sized {
@@ -39,7 +44,7 @@ pub trait BuiltClient: Sized {
 ///
 /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
 /// let client: Client = ClientBuilder::from_uri("mongodb://a.example.com,b.example.com")?
-///     .on_server_event(|event| println!("{event:?}"))
+///     .on_topology_event(|event| println!("{event}"))
 ///     .build()?;
 /// # Ok(())
 /// # }
@@ -176,7 +181,9 @@ impl<C: BuiltClient> ClientBuilder<C> {
         self
     }
 
-    /// Sets how many events of each pool may wait for the subscribers: [`Builder::event_queue`].
+    /// Sets how many events of each pool may wait for the subscribers: [`Builder::event_queue`]; and how many of all
+    /// servers and the topology together, [`DEFAULT_SERVER_EVENT_QUEUE`] unless it is set. What is dropped of these,
+    /// [`Client::dropped_events`](super::Client::dropped_events) counts.
     #[must_use]
     pub const fn event_queue(mut self, events: usize) -> Self {
         self.0.event_queue = Some(events);
@@ -202,15 +209,54 @@ impl<C: BuiltClient> ClientBuilder<C> {
         self
     }
 
-    /// Calls `subscriber` with the events of servers: heartbeats, and changes of their descriptions. As with
-    /// [`on_event`](Self::on_event) they come in the order of each server, and never under a lock. It must not
-    /// block. A panic in it affects nothing else.
+    /// Calls `subscriber` with every heartbeat of the monitors: its start, and its success or failure. They are in one
+    /// order with the [events of the topology](Self::on_topology_event): what a check finds comes after its success, and
+    /// before the start of the next one. Each start has one end, unless the server is removed or the client closed.
+    ///
+    /// One call at a time is made for the whole client, never under a lock, by a thread that uses the client or checks
+    /// its servers. Meanwhile callers are served and servers are checked, added and removed, unless that needs the
+    /// same thread; events [wait](Self::event_queue) in memory. The start of a check is told before its socket is opened,
+    /// unless another event is being told just then.
+    ///
+    /// It may call the client, and close it, but must not block until the client does something. A panic in it is
+    /// contained.
+    // SM-12.
     #[must_use]
-    pub fn on_server_event(
+    pub fn on_heartbeat(
         mut self,
-        subscriber: impl Fn(&ServerEvent) + Send + Sync + 'static,
+        subscriber: impl Fn(&HeartbeatEvent) + Send + Sync + 'static,
     ) -> Self {
-        self.0.server_subscribers.0.push(Box::new(subscriber));
+        self.0.sdam_subscribers.heartbeats.push(Box::new(subscriber));
+        self
+    }
+
+    /// Calls `subscriber` with the
+    /// [events of SDAM](https://github.com/mongodb/specifications/blob/master/source/server-discovery-and-monitoring/server-discovery-and-monitoring-logging-and-monitoring.md#events-api)
+    /// that are no heartbeats: the topology opens and closes, servers are found, described and removed, the description
+    /// of the topology changes. The first one is `TopologyOpening`, told before the client is built, and the last one is
+    /// `TopologyClosed`; no heartbeat is told after it. It is called as [`on_heartbeat`](Self::on_heartbeat)'s subscriber.
+    ///
+    /// ```no_run
+    /// use cenote_core::topology::Event;
+    /// use cenote_tokio::Client;
+    ///
+    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+    /// let client = Client::builder("mongodb://a.example.com/?replicaSet=rs0")?
+    ///     .on_topology_event(|told| {
+    ///         if let Event::TopologyDescriptionChanged { new, .. } = &told.event {
+    ///             println!("writable: {}", new.has_writable_server());
+    ///         }
+    ///     })
+    ///     .build()?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn on_topology_event(
+        mut self,
+        subscriber: impl Fn(&TopologyEvent) + Send + Sync + 'static,
+    ) -> Self {
+        self.0.sdam_subscribers.topology.push(Box::new(subscriber));
         self
     }
 

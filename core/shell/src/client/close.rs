@@ -8,8 +8,8 @@ use crate::runtime::{Network, timeout_at, timeout_exactly_at};
 impl<R: Network<Waiter = Waker>> Client<R> {
     /// Closes the client for good: callers that wait for a server or a connection get an error, the monitors
     /// end, then the pools close, in the order of the connection string. Waits until everything that is checked
-    /// out was checked in, and every socket is closed. For the subscribers of each pool, and for those of each
-    /// server, it waits [`CLOSE_GRACE`] at most.
+    /// out was checked in, every socket is closed, and subscribers were told of all of it. For the subscribers of each
+    /// pool, for the sockets of each monitor, and for the subscribers of the servers, it waits [`CLOSE_GRACE`] at most.
     ///
     /// Cancel-safe: dropping the future leaves the client closed. A subscriber must not wait for it, because it
     /// would wait for itself.
@@ -26,6 +26,7 @@ impl<R: Network<Waiter = Waker>> Client<R> {
             }
             server.pool().close().await;
         }
+        self.inner.shared.told().await;
         self.inner.end_inspection();
     }
 

@@ -2,6 +2,7 @@ use std::path::Path;
 use std::sync::Arc;
 #[cfg(feature = "srv")]
 use std::sync::Mutex;
+use std::time::Instant;
 use std::{fmt, mem};
 
 use cenote_core::address::ServerAddress;
@@ -16,7 +17,7 @@ use super::discovery::Discovery;
 #[cfg(feature = "srv")]
 use super::polling::Poller;
 use super::servers::{ServerList, Servers};
-use super::{ClientBuildError, ClientPlan, Server};
+use super::{ClientBuildError, ClientPlan, DEFAULT_SERVER_EVENT_QUEUE, Server};
 #[cfg(unix)]
 use crate::builder::BuildError;
 use crate::builder::BuiltPool;
@@ -58,8 +59,12 @@ impl<R: Network> ClientInner<R> {
         let settings = plan.settings()?;
         let shared = Arc::new(MonitorShared {
             runtime,
-            topology: TopologyDriver::new(TopologyOptions::new(&plan.uri), plan.log),
-            subscribers: mem::take(&mut plan.server_subscribers),
+            topology: TopologyDriver::new(
+                TopologyOptions::new(&plan.uri),
+                plan.log,
+                mem::take(&mut plan.sdam_subscribers),
+                plan.event_queue.unwrap_or(DEFAULT_SERVER_EVENT_QUEUE),
+            ),
             connector: plan.connector.clone(),
             options: plan.monitoring.clone(),
             establish: plan.connector.monitor_options(),
@@ -88,7 +93,7 @@ impl<R: Network> ClientInner<R> {
         // Only now, so that nothing runs when the pool of a later host cannot be built.
         let discovery =
             Discovery { plan, shared: Arc::downgrade(&shared), servers: Arc::downgrade(&servers) };
-        shared.topology.start(Box::new(discovery));
+        shared.start(Box::new(discovery));
         Ok(Self {
             servers,
             settings,
@@ -127,6 +132,12 @@ impl<R: Network> ClientInner<R> {
     #[must_use]
     pub fn topology(&self) -> Arc<TopologyDescription> {
         self.shared.topology.description()
+    }
+
+    /// See [`Client::dropped_events`](super::Client::dropped_events).
+    #[must_use]
+    pub fn dropped_events(&self) -> u64 {
+        self.shared.topology.dropped_events()
     }
 
     /// What the connection string says of servers.
@@ -187,7 +198,22 @@ impl<R: Network> ClientInner<R> {
         servers.iter().for_each(|server| server.pool().driver().close());
         if !was_closed {
             self.shared.topology.feed(Input::Close);
-            self.shared.topology.perform_actions();
+            self.shared.perform_actions();
+        }
+    }
+
+    /// Blocks until the subscribers of the servers were told everything, after [`close_at_once`](Self::close_at_once),
+    /// until `deadline` at most.
+    pub fn wait_for_subscribers(&self, deadline: Option<Instant>) {
+        let topology = &self.shared.topology;
+        loop {
+            let ended = topology.ended().listen();
+            if topology.has_ended() {
+                return;
+            }
+            if !ended.wait(deadline) {
+                return topology.close_gave_up();
+            }
         }
     }
 
@@ -204,11 +230,13 @@ impl<R: Network> ClientInner<R> {
         self.servers().iter().any(|server| server.pool().driver().is_inherited())
     }
 
-    /// Whether this thread runs a callback of one of the pools or monitors, and therefore must not wait for
+    /// Whether this thread runs a callback of the client or of one of its pools, and therefore must not wait for
     /// any of them. Known only where [callers block](crate::runtime::Runtime::CALLERS_BLOCK).
     #[must_use]
     pub fn is_performing_here(&self) -> bool {
-        self.all_servers().iter().any(|server| server.is_performing_here())
+        let servers = self.all_servers();
+        self.shared.is_performing_here()
+            || servers.iter().any(|server| server.pool().driver().is_performing_here())
     }
 }
 

@@ -40,7 +40,7 @@ use crate::pool::{Pool, PooledConnection, Until};
 use crate::runtime::{CurrentRuntime, Network};
 use crate::trace::RecordingError;
 
-pub use self::builder::{BuiltClient, ClientBuilder};
+pub use self::builder::{BuiltClient, ClientBuilder, DEFAULT_SERVER_EVENT_QUEUE};
 pub use self::error::ClientBuildError;
 pub use self::inner::ClientInner;
 pub use self::pinned::{Pinned, PinnedState};
@@ -393,6 +393,13 @@ impl<R: Network> Client<R> {
     #[must_use]
     pub fn topology(&self) -> Arc<TopologyDescription> {
         self.inner.topology()
+    }
+
+    /// How many heartbeats and events of the topology were dropped because a subscriber blocks:
+    /// [`ClientBuilder::event_queue`]. What a pool drops, [`Pool::dropped_events`] counts.
+    #[must_use]
+    pub fn dropped_events(&self) -> u64 {
+        self.inner.dropped_events()
     }
 
     /// Has every server checked as soon as the minimum of 500 ms between two checks allows.

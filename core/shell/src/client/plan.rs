@@ -18,7 +18,7 @@ use crate::event::PoolEvent;
 use crate::leak::LeakReport;
 #[cfg(feature = "metrics")]
 use crate::metrics::Metrics;
-use crate::monitor::ServerSubscribers;
+use crate::monitor::SdamSubscribers;
 use crate::oidc::TokenCallback;
 use crate::platform::environment;
 use crate::trace::ClientTraceOptions;
@@ -37,7 +37,7 @@ pub struct ClientPlan<P: BuiltPool> {
     #[cfg(feature = "srv")]
     pub(super) srv: SrvSettings,
     pub(super) monitoring: MonitorOptions,
-    pub(super) server_subscribers: ServerSubscribers,
+    pub(super) sdam_subscribers: SdamSubscribers,
     pub(super) prepare_pool: Option<PreparePool<P>>,
     pub(super) subscribers: Vec<SharedCallback<PoolEvent>>,
     pub(super) event_queue: Option<usize>,
@@ -66,7 +66,7 @@ impl<P: BuiltPool> ClientPlan<P> {
             srv: SrvSettings::default(),
             monitoring: MonitorOptions::new(&uri, environment().is_faas()),
             uri,
-            server_subscribers: ServerSubscribers::default(),
+            sdam_subscribers: SdamSubscribers::default(),
             prepare_pool: None,
             subscribers: Vec::new(),
             event_queue: None,

@@ -85,7 +85,7 @@ impl<R: Network> Poller<R> {
             hosts.retain(|host| !changes.removed.contains(host));
             hosts.extend(changes.added);
             self.shared.topology.feed(Input::Hosts { hosts });
-            self.shared.topology.perform_actions();
+            self.shared.perform_actions();
         }
     }
 }

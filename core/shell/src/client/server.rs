@@ -117,11 +117,6 @@ impl<R: Network> Server<R> {
         self.monitor().into_iter().for_each(MonitorDriver::request_check);
     }
 
-    pub(super) fn is_performing_here(&self) -> bool {
-        self.pool.driver().is_performing_here()
-            || self.monitor().is_some_and(MonitorDriver::is_performing_here)
-    }
-
     /// SDAM's error handling for a connection of the pool, before the pool and the caller get the error.
     // ES-05.
     pub(super) fn handle_failure(failure: &Failure<'_>, monitor: Option<&Weak<MonitorDriver<R>>>) {

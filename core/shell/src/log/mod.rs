@@ -1,22 +1,23 @@
-//! The specification's log messages, through `tracing`: target `cenote::connection`, level DEBUG.
+//! The specification's log messages, through `tracing`. Those of pools have the target `cenote::connection` and the level
+//! DEBUG.
 
+mod fields;
 pub mod topology;
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::LazyLock;
 use std::time::Duration;
 
 use cenote_core::address::ServerAddress;
 use cenote_core::error::ConnectionError;
-use cenote_core::log::{LogRecord, LogSettings, LogValue};
+use cenote_core::log::{LogRecord, LogSettings};
 use cenote_core::pool::Event;
 use cenote_core::uri::UriWarning;
 #[cfg(feature = "srv")]
 use cenote_core::uri::srv::SrvError;
-use tracing::field::{Value, display};
 use tracing::level_filters::LevelFilter;
 use tracing::{Level, debug, enabled, warn};
 
+use self::fields::{contained, number, text};
 use crate::leak::LeakReport;
 
 /// The specification calls the component `connection`.
@@ -44,13 +45,8 @@ fn is_enabled() -> bool {
 #[inline(never)]
 pub fn event(address: &ServerAddress, event: &Event<ConnectionError>, settings: &LogSettings) {
     let record = LogRecord::new(event, address, settings);
-    let text = |key| record.field(key).map(display);
-    // LG-06: numbers are logged as numbers, so that they can be evaluated without parsing texts.
-    let number = |key| match record.field(key)? {
-        LogValue::Int(number) => Some(number as &dyn Value),
-        LogValue::Double(number) => Some(number as &dyn Value),
-        LogValue::Text(_) | _ => None,
-    };
+    let text = |key| text(&record, key);
+    let number = |key| number(&record, key);
     debug!(
         target: TARGET,
         message = record.message(),
@@ -103,8 +99,7 @@ pub fn leak(report: &LeakReport) {
 /// Not a message of the specification: a connector does not return.
 #[cold]
 pub fn unanswered(address: &ServerAddress, connection_id: u64, pending: Duration) {
-    // `tracing`'s collector may panic.
-    let _ = catch_unwind(AssertUnwindSafe(|| {
+    contained(|| {
         warn!(
             target: TARGET,
             message = "Connection still not established after unanswered_threshold",
@@ -113,7 +108,7 @@ pub fn unanswered(address: &ServerAddress, connection_id: u64, pending: Duration
             driverConnectionId = connection_id,
             pendingMS = u64::try_from(pending.as_millis()).unwrap_or(u64::MAX),
         );
-    }));
+    });
 }
 
 /// Not messages of the specification: subscribers do not return.
@@ -131,8 +126,7 @@ pub fn close_gave_up(address: &ServerAddress) {
 }
 
 fn subscriber_blocks(address: &ServerAddress, message: &str) {
-    // `tracing`'s collector may panic.
-    let _ = catch_unwind(AssertUnwindSafe(|| {
+    contained(|| {
         warn!(target: TARGET, message, serverHost = address.host(), serverPort = address.port());
-    }));
+    });
 }

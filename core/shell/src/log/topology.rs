@@ -1,106 +1,66 @@
 //! What a client and its monitors tell, through `tracing`: target `cenote::topology`, level DEBUG.
-//!
-//! These are the messages of the specification, with its keys. It has none about the description of one server.
-
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use cenote_core::address::ServerAddress;
-use cenote_core::log::LogSettings;
-use cenote_core::monitor::Event;
-use cenote_core::topology::TopologyDescription;
-use tracing::{Level, debug, enabled};
+use cenote_core::log::{LogRecord, LogSettings};
+use cenote_core::{monitor, topology};
+use tracing::level_filters::LevelFilter;
+use tracing::{Level, debug, enabled, warn};
+
+use super::fields::{contained, number, text};
 
 const TARGET: &str = "cenote::topology";
 
 /// Whether `tracing` collects these messages.
 pub fn is_wanted() -> bool {
-    enabled!(target: TARGET, Level::DEBUG)
+    LevelFilter::current() >= Level::DEBUG && enabled!(target: TARGET, Level::DEBUG)
 }
 
-/// Says what is being asked of a server, and what came of it.
-pub fn heartbeat(topology: &str, address: &ServerAddress, event: &Event, settings: LogSettings) {
-    contained(|| heartbeat_at(topology, address, event, settings));
+/// Logs what is known of a topology from now on.
+pub fn topology(event: &topology::Event, topology_id: &str) {
+    log(|| LogRecord::of_topology(event, topology_id));
 }
 
-fn heartbeat_at(topology: &str, address: &ServerAddress, event: &Event, settings: LogSettings) {
-    let (host, port) = (address.host(), address.port());
-    match event {
-        Event::ServerHeartbeatStarted { awaited, socket, server_connection_id } => debug!(
-            target: TARGET,
-            message = "Server heartbeat started",
-            topologyId = topology,
-            serverHost = host,
-            serverPort = port,
-            driverConnectionId = socket.0,
-            serverConnectionId = server_connection_id,
-            awaited,
-        ),
-        Event::ServerHeartbeatSucceeded { awaited, duration, socket, hello } => debug!(
-            target: TARGET,
-            message = "Server heartbeat succeeded",
-            topologyId = topology,
-            serverHost = host,
-            serverPort = port,
-            driverConnectionId = socket.0,
-            serverConnectionId = hello.connection_id,
-            awaited,
-            durationMS = duration.as_secs_f64() * 1000.0,
-            reply = hello.reply().map(|reply| settings.document(reply)),
-        ),
-        Event::ServerHeartbeatFailed { awaited, duration, socket, server_connection_id, error } => {
-            debug!(
-                target: TARGET,
-                message = "Server heartbeat failed",
-                topologyId = topology,
-                serverHost = host,
-                serverPort = port,
-                driverConnectionId = socket.0,
-                serverConnectionId = server_connection_id,
-                awaited,
-                durationMS = duration.as_secs_f64() * 1000.0,
-                failure = %error,
-            );
-        }
-        Event::ServerDescriptionChanged { .. } | _ => {}
-    }
-}
-
-/// The client begins to watch its servers, or has ended that.
-pub fn topology_monitoring(topology: &str, message: &str) {
-    contained(|| debug!(target: TARGET, message, topologyId = topology));
-}
-
-/// The same of one server.
-pub fn server_monitoring(topology: &str, address: &ServerAddress, message: &str) {
-    contained(|| {
-        debug!(
-            target: TARGET,
-            message,
-            topologyId = topology,
-            serverHost = address.host(),
-            serverPort = address.port(),
-        );
-    });
-}
-
-/// What is known of the servers is something else.
-pub fn description_changed(
-    topology: &str,
-    previous: &TopologyDescription,
-    new: &TopologyDescription,
+/// Logs what is asked of a server, and what came of it.
+pub fn heartbeat(
+    event: &monitor::Event,
+    address: &ServerAddress,
+    topology_id: &str,
+    settings: &LogSettings,
 ) {
+    log(|| LogRecord::of_heartbeat(event, address, topology_id, settings));
+}
+
+fn log<'a>(record: impl FnOnce() -> Option<LogRecord<'a>>) {
     contained(|| {
+        let Some(record) = record() else { return };
         debug!(
             target: TARGET,
-            message = "Topology description changed",
-            topologyId = topology,
-            previousDescription = %previous,
-            newDescription = %new,
+            message = record.message(),
+            topologyId = text(&record, "topologyId"),
+            serverHost = text(&record, "serverHost"),
+            serverPort = number(&record, "serverPort"),
+            driverConnectionId = number(&record, "driverConnectionId"),
+            serverConnectionId = number(&record, "serverConnectionId"),
+            awaited = number(&record, "awaited"),
+            durationMS = number(&record, "durationMS"),
+            reply = text(&record, "reply"),
+            failure = text(&record, "failure"),
+            previousDescription = text(&record, "previousDescription"),
+            newDescription = text(&record, "newDescription"),
         );
     });
 }
 
-/// `tracing`'s collector may panic.
-fn contained(log: impl FnOnce()) {
-    let _ = catch_unwind(AssertUnwindSafe(log));
+/// Not a message of the specification: a subscriber does not return.
+#[cold]
+pub fn events_dropped(topology_id: &str) {
+    let message = "Events of servers are dropped: a subscriber blocks, or takes too long";
+    contained(|| warn!(target: TARGET, message, topologyId = topology_id));
+}
+
+/// Not a message of the specification: the client is closed, and a subscriber has not returned in time.
+#[cold]
+pub fn close_gave_up(topology_id: &str) {
+    let message = "Client closed without waiting longer: a subscriber of its servers blocks";
+    contained(|| warn!(target: TARGET, message, topologyId = topology_id));
 }

@@ -1,4 +1,4 @@
-use std::collections::VecDeque;
+use std::mem;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use cenote_core::connect::EstablishOptions;
 use cenote_core::error::ConnectionError;
 use cenote_core::monitor::{
-    Action, Input, InvalidMonitorOptions, Monitor, MonitorOptions, ServerDescription,
+    Action, Event, Input, InvalidMonitorOptions, Monitor, MonitorOptions, ServerDescription,
 };
 use cenote_core::outbox::Outbox;
 use cenote_core::pool::{self, Instant, PoolTypes};
@@ -15,6 +15,9 @@ use cenote_core::sdam::TopologyVersion;
 /// The machine, its actions that are not performed yet, and its timer.
 pub(super) struct MonitorInner {
     monitor: Monitor,
+    /// The start of the first check, until the monitor starts.
+    first: Vec<Event>,
+    /// Sockets to open, to use and to close. No subscriber of another server delays them.
     outbox: Outbox<Action>,
     timer: Timer,
     is_closed: bool,
@@ -37,6 +40,14 @@ pub(super) struct Outcome {
     pub(super) is_news: bool,
 }
 
+/// The events of one input, of which the change of the description is somewhere in the middle.
+#[derive(Default)]
+pub(super) struct Events {
+    pub(super) before: Vec<Event>,
+    pub(super) after: Vec<Event>,
+    is_described: bool,
+}
+
 impl MonitorInner {
     /// With the first check among the actions.
     pub(super) fn new(
@@ -44,19 +55,33 @@ impl MonitorInner {
         options: MonitorOptions,
         establish: Arc<EstablishOptions>,
     ) -> Result<Self, InvalidMonitorOptions> {
-        let mut actions = VecDeque::new();
-        let monitor = Monitor::new(now, options, establish, &mut actions)?;
+        let (mut first, mut outbox) = (Vec::new(), Outbox::default());
+        let mut sink = |action| match action {
+            Action::EmitEvent(event) => first.push(event),
+            Action::Open { .. }
+            | Action::Send { .. }
+            | Action::Close { .. }
+            | Action::MarkReady
+            | Action::ClearPool { .. } => outbox.push(action),
+        };
+        let monitor = Monitor::new(now, options, establish, &mut sink)?;
         let timer = Timer::default();
-        Ok(Self { monitor, outbox: Outbox::new(actions), timer, is_closed: false })
+        Ok(Self { monitor, first, outbox, timer, is_closed: false })
     }
 
-    /// Feeds one input. What concerns the pool is fed to it at once; other actions wait until the lock is
-    /// released.
+    /// The start of the first check. There is none the next time.
+    pub(super) fn take_first(&mut self) -> Vec<Event> {
+        mem::take(&mut self.first)
+    }
+
+    /// Feeds one input. What concerns the pool is fed to it at once, and events are put into `events`; other actions wait
+    /// until the lock is released.
     // SD-02, SD-40, SD-41.
     pub(super) fn handle<S: PoolTypes<Cause = ConnectionError>>(
         &mut self,
         now: Instant,
         input: Input,
+        events: &mut Events,
         mut feed_pool: impl FnMut(pool::Input<S>),
     ) -> Outcome {
         self.is_closed |= matches!(input, Input::Close);
@@ -67,9 +92,9 @@ impl MonitorInner {
             Action::ClearPool { cause, interrupt } => {
                 feed_pool(pool::Input::Clear { cause, interrupt, service: None });
             }
-            Action::EmitEvent(ref event) => {
+            Action::EmitEvent(event) => {
                 is_news |= event.is_news();
-                outbox.push(action);
+                events.push(event);
             }
             Action::Open { .. } | Action::Send { .. } | Action::Close { .. } => outbox.push(action),
         };
@@ -112,11 +137,6 @@ impl MonitorInner {
         self.monitor.topology_version()
     }
 
-    /// The actions to perform without the lock; `None` if another thread performs them.
-    pub(super) fn claim_actions(&mut self) -> Option<VecDeque<Action>> {
-        self.outbox.claim()
-    }
-
     fn timer_if_due_earlier(&mut self) -> Option<Waker> {
         let due = self.next_deadline()?;
         if self.timer.armed.is_some_and(|armed| armed <= due) {
@@ -128,6 +148,21 @@ impl MonitorInner {
 
     fn next_deadline(&self) -> Option<Instant> {
         self.monitor.next_deadline().map(|deadline| deadline.at)
+    }
+}
+
+impl Events {
+    fn push(&mut self, event: Event) {
+        match event {
+            // The topology tells of it.
+            Event::ServerDescriptionChanged { .. } => self.is_described = true,
+            // The next check comes after what the last one has found, be it nothing new.
+            Event::ServerHeartbeatStarted { .. } => self.after.push(event),
+            Event::ServerHeartbeatSucceeded { .. } | Event::ServerHeartbeatFailed { .. } | _ => {
+                let part = if self.is_described { &mut self.after } else { &mut self.before };
+                part.push(event);
+            }
+        }
     }
 }
 

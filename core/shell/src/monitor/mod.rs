@@ -9,7 +9,7 @@
 //! | `sockets` | the monitoring sockets, each a task |
 //! | `timer` | the timer, a task |
 //! | `subscribers` | callbacks for events of servers |
-//! | `topology` | what all monitors of a client learn, put together |
+//! | `topology` | what all monitors of a client learn, put together; what subscribers are told |
 
 mod inner;
 mod sockets;
@@ -30,24 +30,24 @@ use cenote_core::connect::EstablishOptions;
 #[cfg(feature = "srv")]
 use cenote_core::connect::ServerKind;
 use cenote_core::monitor::{
-    Action, Event, Input, InvalidMonitorOptions, MonitorOptions, ServerDescription,
+    Action, Input, InvalidMonitorOptions, MonitorOptions, ServerDescription,
 };
 use cenote_core::outbox;
 use cenote_core::pool;
 use cenote_core::sdam::{self, Verdict};
-use cenote_core::topology::Input as TopologyInput;
 
-use self::inner::{MonitorInner, Outcome};
+use self::inner::{Events, MonitorInner, Outcome};
 use self::sockets::MonitorSockets;
+use self::topology::Observation;
 use crate::connection::MongoConnector;
 use crate::failure::{DeferredEffects, Failure};
-use crate::pool::PoolDriver;
+use crate::pool::{CLOSE_GRACE, PoolDriver};
 use crate::reentrancy::ReentrancyGuard;
-use crate::runtime::{Lock, Network};
+use crate::runtime::{Lock, Network, timeout_at};
 use crate::signal::{Signal, Wakers};
 
-pub use self::subscribers::ServerSubscriber;
-pub(crate) use self::subscribers::ServerSubscribers;
+pub(crate) use self::subscribers::SdamSubscribers;
+pub use self::subscribers::{HeartbeatSubscriber, TopologySubscriber};
 pub(crate) use self::topology::{Members, TopologyDriver};
 
 /// Monitors one server: keeps its description, and marks its pool ready or clears it.
@@ -69,7 +69,6 @@ pub(crate) struct MonitorShared<R: Network> {
     pub(crate) connector: MongoConnector<R>,
     pub(crate) options: MonitorOptions,
     pub(crate) establish: Arc<EstablishOptions>,
-    pub(crate) subscribers: ServerSubscribers,
     pub(crate) topology: TopologyDriver,
     /// Notified when a check has ended or a description has changed: callers that wait for a server look again.
     pub(crate) news: Signal<R::Mutex<Wakers>>,
@@ -85,6 +84,9 @@ pub(crate) struct MonitorShared<R: Network> {
 struct Effects {
     pool: Vec<DeferredEffects>,
     outcome: Outcome,
+    /// What the server is now, if that is something else.
+    #[cfg(feature = "srv")]
+    kind: Option<ServerKind>,
 }
 
 impl<R: Network> MonitorDriver<R> {
@@ -114,7 +116,10 @@ impl<R: Network> MonitorDriver<R> {
         // Not under a lock: a runtime that has shut down drops the task at once.
         let task = self.shared.runtime.spawn(timer::run(Arc::clone(self)));
         *Lock::lock(&self.timer) = Some(task);
-        self.release_and_run(self.lock(), Effects::default());
+        let mut inner = self.lock();
+        let observation = Observation { before: inner.take_first(), ..Observation::default() };
+        self.shared.topology.observe(self.address(), observation, || {});
+        self.release_and_run(inner, Effects::default());
     }
 
     /// Ends the monitor. Its sockets close as soon as their tasks are stopped: [`ended`](Self::ended). Does nothing
@@ -176,11 +181,6 @@ impl<R: Network> MonitorDriver<R> {
     pub fn description(&self) -> Arc<ServerDescription> {
         Arc::clone(self.lock().description())
     }
-
-    /// Whether this thread runs a callback of this monitor. Known only where callers block.
-    pub(crate) fn is_performing_here(self: &Arc<Self>) -> bool {
-        ReentrancyGuard::is_here(self)
-    }
 }
 
 impl<R: Network> MonitorDriver<R> {
@@ -206,15 +206,19 @@ impl<R: Network> MonitorDriver<R> {
         clear: impl FnOnce() -> Option<DeferredEffects>,
     ) {
         let previous = Arc::clone(inner.description());
-        let mut inputs = Vec::new();
-        effects.outcome = inner.handle(self.shared.now(), input, |input| inputs.push(input));
+        let (mut events, mut inputs) = (Events::default(), Vec::new());
+        let now = self.shared.now();
+        effects.outcome = inner.handle(now, input, &mut events, |input| inputs.push(input));
         let is_changed = !Arc::ptr_eq(&previous, inner.description());
-        let described = is_changed.then(|| TopologyInput::Described {
-            address: Arc::clone(self.address()),
-            description: Arc::clone(inner.description()),
-        });
+        let described = is_changed.then(|| Arc::clone(inner.description()));
+        #[cfg(feature = "srv")]
+        {
+            effects.kind = described.as_ref().and_then(|description| description.kind());
+        }
+        let Events { before, after, .. } = events;
+        let observation = Observation { before, described, after };
         // SD-04, SD-05.
-        self.shared.topology.feed_with(described, || {
+        self.shared.topology.observe(self.address(), observation, || {
             effects.pool.extend(inputs.into_iter().map(|input| self.pool.feed_within(input)));
             effects.pool.extend(clear());
         });
@@ -224,26 +228,21 @@ impl<R: Network> MonitorDriver<R> {
         }
     }
 
-    /// Releases the lock. Nothing waits for subscribers but the monitor's own sockets, because the start of a
-    /// check is reported before its socket is opened; subscribers of the pool come last, so that a check is
-    /// reported before what it does to the pool.
-    fn release_and_run(
-        self: &Arc<Self>,
-        mut inner: MutexGuard<'_, MonitorInner>,
-        effects: Effects,
-    ) {
-        let Effects { mut pool, outcome: Outcome { timer, is_news } } = effects;
-        let actions = inner.claim_actions();
+    /// Releases the lock. Only this thread waits for subscribers, and with it what this input does to the monitor's own
+    /// sockets: the start of a check is told before its socket is opened. Subscribers of the pool come last, so that a
+    /// check is told before what it does to the pool.
+    fn release_and_run(self: &Arc<Self>, inner: MutexGuard<'_, MonitorInner>, effects: Effects) {
         drop(inner);
+        let Effects { mut pool, outcome: Outcome { timer, is_news }, .. } = effects;
         timer.into_iter().for_each(Waker::wake);
         pool.iter_mut().for_each(DeferredEffects::run_work);
         if is_news {
             self.shared.news.notify_all();
         }
-        if let Some(actions) = actions {
-            drop(outbox::drain(|| self.lock(), actions, |action| self.perform(action)));
-        }
-        self.shared.topology.perform_actions();
+        #[cfg(feature = "srv")]
+        effects.kind.into_iter().for_each(|kind| self.shared.observe_kind(kind));
+        self.shared.perform_actions();
+        outbox::release(|| self.lock(), self.lock(), |action| self.perform(action));
         drop(pool);
     }
 
@@ -252,23 +251,9 @@ impl<R: Network> MonitorDriver<R> {
             Action::Open { socket, .. } => self.sockets.open(self, socket),
             Action::Send { socket, command, flags } => self.sockets.send(socket, command, flags),
             Action::Close { socket } => self.sockets.close(socket),
-            Action::EmitEvent(event) => self.tell(event),
-            Action::MarkReady | Action::ClearPool { .. } => unreachable!("done under the lock"),
-        }
-    }
-
-    /// A description of the server comes before the description of the topology that has it.
-    fn tell(self: &Arc<Self>, event: Event) {
-        let is_description = matches!(event, Event::ServerDescriptionChanged { .. });
-        {
-            let _here = R::CALLERS_BLOCK.then(|| ReentrancyGuard::enter(self));
-            #[cfg(feature = "srv")]
-            self.shared.observe(&event);
-            self.shared.topology.log_check(self.address(), &event);
-            self.shared.subscribers.notify(self.address(), event);
-        }
-        if is_description {
-            self.shared.topology.perform_actions();
+            Action::MarkReady | Action::ClearPool { .. } | Action::EmitEvent(_) => {
+                unreachable!("done under the lock")
+            }
         }
     }
 
@@ -278,6 +263,43 @@ impl<R: Network> MonitorDriver<R> {
 }
 
 impl<R: Network> MonitorShared<R> {
+    /// Starts the servers of the connection string. To be called once.
+    pub(crate) fn start(self: &Arc<Self>, members: Box<dyn Members>) {
+        self.topology.set_members(members);
+        self.perform_actions();
+    }
+
+    /// Tells what has happened, and adds and removes servers. To be called without a lock.
+    pub(crate) fn perform_actions(self: &Arc<Self>) {
+        {
+            let _here = R::CALLERS_BLOCK.then(|| ReentrancyGuard::enter(self));
+            self.topology.notify();
+        }
+        self.topology.change_servers();
+    }
+
+    /// Waits until the subscribers were told everything, once the topology is closed, for [`CLOSE_GRACE`] at most.
+    pub(crate) async fn told(&self) {
+        let told = async {
+            loop {
+                // Before it is looked at, so that the last event is not missed.
+                let ended = self.topology.ended().listen();
+                if self.topology.has_ended() {
+                    return;
+                }
+                ended.await;
+            }
+        };
+        if timeout_at(&self.runtime, R::now() + CLOSE_GRACE, told).await.is_none() {
+            self.topology.close_gave_up();
+        }
+    }
+
+    /// Whether this thread runs a subscriber of the servers. Known only where callers block.
+    pub(crate) fn is_performing_here(self: &Arc<Self>) -> bool {
+        ReentrancyGuard::is_here(self)
+    }
+
     /// The time as the machines count it.
     pub(crate) fn now(&self) -> pool::Instant {
         pool::Instant::from_std(R::now(), self.origin)
@@ -292,13 +314,7 @@ impl<R: Network> MonitorShared<R> {
 #[cfg(feature = "srv")]
 impl<R: Network> MonitorShared<R> {
     /// Servers that are no routers end the polling of SRV records.
-    fn observe(&self, event: &Event) {
-        if let Event::ServerDescriptionChanged { new, .. } = event {
-            new.kind().into_iter().for_each(|kind| self.observe_kind(kind));
-        }
-    }
-
-    pub(crate) fn observe_kind(&self, kind: ServerKind) {
+    fn observe_kind(&self, kind: ServerKind) {
         if let Some(polling) = &mut *Lock::lock(&self.srv) {
             polling.observe(kind);
         }

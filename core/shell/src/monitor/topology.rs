@@ -4,27 +4,54 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 use bson::oid::ObjectId;
 use cenote_core::address::ServerAddress;
+use cenote_core::client::{HeartbeatEvent, TopologyEvent};
 use cenote_core::log::LogSettings;
-use cenote_core::monitor;
+use cenote_core::monitor::{self, ServerDescription};
 use cenote_core::outbox::{self, Outbox};
 use cenote_core::topology::{Action, Event, Input, Topology, TopologyDescription, TopologyOptions};
 
+use super::subscribers::{SdamSubscribers, call_each};
 use crate::log::{OF_ENVIRONMENT, topology as log};
+use crate::notifications::NotificationQueue;
 use crate::runtime::Lock;
+use crate::signal::Signal;
 
-/// The machine of [`cenote_core::topology`] under its lock. Adds and removes servers, and logs what changes.
+/// The machine of [`cenote_core::topology`] under its lock. Adds and removes servers. Tells subscribers and the log
+/// what is known, and of the heartbeats of all monitors, in one order for the whole client.
 pub(crate) struct TopologyDriver {
-    /// In the log.
-    id: String,
+    id: ObjectId,
     settings: LogSettings,
+    subscribers: SdamSubscribers,
     members: OnceLock<Box<dyn Members>>,
+    /// Notified when the topology is closed and its last event was told.
+    ended: Signal,
     /// Locked after a monitor and before a pool.
     inner: Mutex<TopologyInner>,
 }
 
 struct TopologyInner {
     topology: Topology,
-    outbox: Outbox<Action>,
+    /// Servers to add and to remove, in the machine's order. No subscriber delays them.
+    work: Outbox<Action>,
+    notifications: NotificationQueue<SdamEvent>,
+    is_closed: bool,
+}
+
+/// What subscribers and the log are told.
+enum SdamEvent {
+    Heartbeat(Arc<ServerAddress>, monitor::Event),
+    Topology(Event),
+}
+
+/// What one input of a monitor leads to.
+#[derive(Default)]
+pub(super) struct Observation {
+    /// What was told before the description changed.
+    pub(super) before: Vec<monitor::Event>,
+    /// What is known of the server from now on, if that is something else.
+    pub(super) described: Option<Arc<ServerDescription>>,
+    /// What was told after that.
+    pub(super) after: Vec<monitor::Event>,
 }
 
 /// Adds and removes the servers of a client.
@@ -37,42 +64,77 @@ pub(crate) trait Members: Send + Sync {
 }
 
 impl TopologyDriver {
-    pub(crate) fn new(options: TopologyOptions, settings: Option<LogSettings>) -> Self {
-        let mut outbox = Outbox::default();
-        let topology = Topology::new(options, &mut |action| outbox.push(action));
+    /// `event_queue` is how many events may wait for subscribers.
+    pub(crate) fn new(
+        options: TopologyOptions,
+        settings: Option<LogSettings>,
+        subscribers: SdamSubscribers,
+        event_queue: usize,
+    ) -> Self {
+        let (mut work, mut notifications) =
+            (Outbox::default(), NotificationQueue::new(event_queue));
+        let topology =
+            Topology::new(options, &mut |action| sort(action, &mut work, &mut notifications));
         Self {
-            id: ObjectId::new().to_hex(),
+            id: ObjectId::new(),
             settings: settings.unwrap_or_else(|| *OF_ENVIRONMENT),
+            subscribers,
             members: OnceLock::new(),
-            inner: Mutex::new(TopologyInner { topology, outbox }),
+            ended: Signal::default(),
+            inner: Mutex::new(TopologyInner { topology, work, notifications, is_closed: false }),
         }
     }
 
-    /// Starts the servers of the connection string. To be called once.
-    pub(crate) fn start(&self, members: Box<dyn Members>) {
+    /// What adds and removes servers, of which the first ones wait. To be called once.
+    pub(super) fn set_members(&self, members: Box<dyn Members>) {
         let is_first = self.members.set(members).is_ok();
         debug_assert!(is_first, "it is started once");
-        self.perform_actions();
     }
 
-    /// Feeds one input. What follows from it waits for [`perform_actions`](Self::perform_actions).
+    /// Feeds one input. What follows from it waits for [`notify`](Self::notify) and
+    /// [`change_servers`](Self::change_servers).
     pub(crate) fn feed(&self, input: Input) {
-        self.feed_with(Some(input), || {});
+        let mut inner = self.lock();
+        inner.is_closed |= matches!(input, Input::Close);
+        inner.feed(input);
     }
 
-    /// As [`feed`](Self::feed), and changes a pool under the same lock, so that no other thread selects a server whose
-    /// pool does not match its description. `None` leaves the description as it is.
-    pub(super) fn feed_with<T>(&self, input: Option<Input>, change_pool: impl FnOnce() -> T) -> T {
+    /// Takes what a monitor has learnt, and changes a pool under the same lock, so that no other thread selects a server
+    /// whose pool does not match its description. What follows waits as after [`feed`](Self::feed).
+    pub(super) fn observe<T>(
+        &self,
+        address: &Arc<ServerAddress>,
+        Observation { before, described, after }: Observation,
+        change_pool: impl FnOnce() -> T,
+    ) -> T {
         let mut inner = self.lock();
-        let TopologyInner { topology, outbox } = &mut *inner;
-        if let Some(input) = input {
-            topology.handle(input, &mut |action| outbox.push(action));
+        inner.tell(address, before);
+        if let Some(description) = described {
+            inner.feed(Input::Described { address: Arc::clone(address), description });
         }
+        inner.tell(address, after);
         change_pool()
     }
 
-    /// Does what follows from the inputs so far, unless another thread does so already. To be called without a lock.
-    pub(crate) fn perform_actions(&self) {
+    /// Tells what has happened so far, unless another thread does so already. To be called without a lock.
+    pub(super) fn notify(&self) {
+        let mut inner = self.lock();
+        let has_overflowed = inner.notifications.take_overflow();
+        let batch = inner.notifications.claim();
+        drop(inner);
+        if has_overflowed {
+            log::events_dropped(&self.id.to_hex());
+        }
+        let Some(batch) = batch else { return };
+        let is_closed = outbox::drain(|| self.lock(), batch, |event| self.tell(event)).is_closed;
+        if is_closed {
+            self.ended.notify_all();
+        }
+    }
+
+    /// Adds and removes servers as the inputs so far say, unless another thread does so already. To be called without a
+    /// lock.
+    pub(super) fn change_servers(&self) {
         outbox::release(|| self.lock(), self.lock(), |action| self.perform(action));
     }
 
@@ -80,44 +142,60 @@ impl TopologyDriver {
         Arc::clone(self.lock().topology.description())
     }
 
-    /// Logs an event of a monitor. To be called without a lock.
-    pub(super) fn log_check(&self, address: &ServerAddress, event: &monitor::Event) {
-        if log::is_wanted() {
-            log::heartbeat(&self.id, address, event, self.settings);
-        }
+    /// How many events were dropped because a subscriber blocks.
+    pub(crate) fn dropped_events(&self) -> u64 {
+        self.lock().notifications.dropped()
+    }
+
+    /// Notified when it may have [ended](Self::has_ended).
+    pub(crate) const fn ended(&self) -> &Signal {
+        &self.ended
+    }
+
+    /// Whether it is closed and everything was told.
+    pub(crate) fn has_ended(&self) -> bool {
+        let inner = self.lock();
+        inner.is_closed && inner.notifications.is_idle()
+    }
+
+    /// A subscriber has not returned since the client was closed.
+    pub(crate) fn close_gave_up(&self) {
+        log::close_gave_up(&self.id.to_hex());
     }
 
     fn perform(&self, action: Action) {
+        let Some(members) = self.members.get() else { return };
         match action {
-            Action::AddServer { server } => {
-                self.members.get().into_iter().for_each(|it| it.add(&server));
-            }
-            Action::RemoveServer { server } => {
-                self.members.get().into_iter().for_each(|it| it.remove(&server));
-            }
-            Action::EmitEvent(event) if log::is_wanted() => self.log(&event),
-            Action::EmitEvent(_) => {}
+            Action::AddServer { server } => members.add(&server),
+            Action::RemoveServer { server } => members.remove(&server),
+            Action::EmitEvent(_) => unreachable!("told, not performed"),
         }
     }
 
-    fn log(&self, event: &Event) {
+    fn tell(&self, event: SdamEvent) {
+        let topology_id = self.id;
+        if log::is_wanted() {
+            self.log(&event);
+        }
         match event {
-            Event::TopologyOpening => {
-                log::topology_monitoring(&self.id, "Starting topology monitoring");
+            SdamEvent::Heartbeat(address, event) if !self.subscribers.heartbeats.is_empty() => {
+                let event = HeartbeatEvent { topology_id, address, event };
+                call_each(&self.subscribers.heartbeats, &event);
             }
-            Event::TopologyDescriptionChanged { previous, new } => {
-                log::description_changed(&self.id, previous, new);
+            SdamEvent::Topology(event) if !self.subscribers.topology.is_empty() => {
+                call_each(&self.subscribers.topology, &TopologyEvent { topology_id, event });
             }
-            Event::ServerOpening { address } => {
-                log::server_monitoring(&self.id, address, "Starting server monitoring");
+            SdamEvent::Heartbeat(..) | SdamEvent::Topology(_) => {}
+        }
+    }
+
+    fn log(&self, event: &SdamEvent) {
+        let id = self.id.to_hex();
+        match event {
+            SdamEvent::Heartbeat(address, event) => {
+                log::heartbeat(event, address, &id, &self.settings);
             }
-            Event::ServerClosed { address } => {
-                log::server_monitoring(&self.id, address, "Stopped server monitoring");
-            }
-            Event::TopologyClosed => {
-                log::topology_monitoring(&self.id, "Stopped topology monitoring");
-            }
-            Event::ServerDescriptionChanged { .. } | _ => {}
+            SdamEvent::Topology(event) => log::topology(event, &id),
         }
     }
 
@@ -126,8 +204,43 @@ impl TopologyDriver {
     }
 }
 
+impl TopologyInner {
+    fn feed(&mut self, input: Input) {
+        let Self { topology, work, notifications, .. } = self;
+        topology.handle(input, &mut |action| sort(action, work, notifications));
+    }
+
+    /// Nothing is told of a server that does not belong to the topology: its monitor is about to end, and the topology has
+    /// told that the server is closed.
+    fn tell(&mut self, address: &Arc<ServerAddress>, events: Vec<monitor::Event>) {
+        if self.topology.description().server(address).is_some() {
+            let events = events.into_iter();
+            events.for_each(|event| {
+                self.notifications.push(SdamEvent::Heartbeat(Arc::clone(address), event));
+            });
+        }
+    }
+}
+
+fn sort(
+    action: Action,
+    work: &mut Outbox<Action>,
+    notifications: &mut NotificationQueue<SdamEvent>,
+) {
+    match action {
+        Action::EmitEvent(event) => notifications.push(SdamEvent::Topology(event)),
+        Action::AddServer { .. } | Action::RemoveServer { .. } => work.push(action),
+    }
+}
+
 impl AsMut<Outbox<Action>> for TopologyInner {
     fn as_mut(&mut self) -> &mut Outbox<Action> {
-        &mut self.outbox
+        &mut self.work
+    }
+}
+
+impl AsMut<Outbox<SdamEvent>> for TopologyInner {
+    fn as_mut(&mut self) -> &mut Outbox<SdamEvent> {
+        self.notifications.as_mut()
     }
 }

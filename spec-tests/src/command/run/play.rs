@@ -210,7 +210,7 @@ fn client<C: Client>(
             stopped.wait_for_end();
         });
     let stopped = Arc::clone(pause);
-    builder = builder.on_server_event(move |_| stopped.wait_for_end());
+    builder = builder.on_heartbeat(move |_| stopped.wait_for_end());
     if let Some(record) = record {
         let trace = record.trace().to_owned();
         builder = builder.prepare_pools(move |pool| pool.record(trace.as_path()));

@@ -134,9 +134,7 @@ impl Client for OnShell {
 
     fn monitor(&mut self) -> Result<(), String> {
         let uri = &*self.uri;
-        let setup =
-            ClientSetup { uri, options: None, token: None, on_event: None, on_server_event: None };
-        let client = self.shell.client(setup)?;
+        let client = self.shell.client(ClientSetup { uri, ..ClientSetup::default() })?;
         let heard = (self.waits)(self.connections);
         drop(client);
         heard
@@ -148,9 +146,8 @@ impl Client for OnShell {
         self.watching = Some(self.shell.client(ClientSetup {
             uri: &self.uri,
             options: self.options.clone(),
-            token: None,
             on_event: Some(on_event),
-            on_server_event: None,
+            ..ClientSetup::default()
         })?);
         Ok(())
     }

@@ -44,7 +44,7 @@ impl Shell for Mio {
     }
 
     fn client(&self, setup: ClientSetup<'_>) -> Result<Box<dyn Client>, String> {
-        let ClientSetup { uri, options, token, on_event, on_server_event } = setup;
+        let ClientSetup { uri, options, token, on_event, on_heartbeat, on_topology_event } = setup;
         let mut builder = cenote_mio::Client::builder(uri).map_err(|error| error.to_string())?;
         if let Some(options) = options {
             builder = builder.replace_options(options);
@@ -52,8 +52,11 @@ impl Shell for Mio {
         if let Some(on_event) = on_event {
             builder = builder.on_event(move |told| on_event(&told.event, &told.address));
         }
-        if let Some(on_server_event) = on_server_event {
-            builder = builder.on_server_event(move |told| on_server_event(told));
+        if let Some(on_heartbeat) = on_heartbeat {
+            builder = builder.on_heartbeat(move |told| on_heartbeat(told));
+        }
+        if let Some(on_topology_event) = on_topology_event {
+            builder = builder.on_topology_event(move |told| on_topology_event(told));
         }
         if let Some(token) = token {
             builder = builder.oidc_callback(move |_| Ok(AccessToken::new(token)));

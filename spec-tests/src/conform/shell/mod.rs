@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use bson::{RawDocument, RawDocumentBuf};
 use cenote_core::address::ServerAddress;
-use cenote_core::client::{ClientError, Selector, ServerEvent};
+use cenote_core::client::{ClientError, HeartbeatEvent, Selector, TopologyEvent};
 use cenote_core::connect::{ClientMetadata, ConnectionDescription, DriverInfo, ServerApi};
 use cenote_core::error::{ConnectionError, OperationError, PoolError};
 use cenote_core::log::LogSettings;
@@ -46,6 +46,7 @@ pub(super) trait Shell: Send + Sync {
 }
 
 /// What a client is created with.
+#[derive(Default)]
 pub(super) struct ClientSetup<'a> {
     pub(super) uri: &'a str,
     /// Of its pools, if not those of the connection string.
@@ -53,7 +54,8 @@ pub(super) struct ClientSetup<'a> {
     /// What its callback for access tokens returns, if it has one.
     pub(super) token: Option<&'static str>,
     pub(super) on_event: Option<OnEvent>,
-    pub(super) on_server_event: Option<OnServerEvent>,
+    pub(super) on_heartbeat: Option<OnHeartbeat>,
+    pub(super) on_topology_event: Option<OnTopologyEvent>,
 }
 
 /// What a pool is created with.
@@ -160,8 +162,10 @@ pub(super) trait Client: Send + Sync {
 
 /// Takes events.
 pub(super) type OnEvent = Arc<dyn Fn(&Event<ConnectionError>, &ServerAddress) + Send + Sync>;
-/// Takes events of servers.
-pub(super) type OnServerEvent = Arc<dyn Fn(&ServerEvent) + Send + Sync>;
+/// Takes heartbeats.
+pub(super) type OnHeartbeat = Arc<dyn Fn(&HeartbeatEvent) + Send + Sync>;
+/// Takes events of the topology and its servers.
+pub(super) type OnTopologyEvent = Arc<dyn Fn(&TopologyEvent) + Send + Sync>;
 /// Takes failures.
 pub(super) type OnFailure = Arc<dyn Fn(&Failure<'_>) + Send + Sync>;
 /// Takes the outcome of a check-out.

@@ -63,14 +63,15 @@ impl Client {
     pub(super) fn new(target: Target, text: &str, server: Server) -> Result<Self, String> {
         let uri = ConnectionString::parse(text).map_err(|error| error.to_string())?;
         let story = Arc::new(Story::begin());
-        let (cmap, sdam) = (Arc::clone(&story), Arc::clone(&story));
+        let [cmap, beats, sdam] = [(); 3].map(|()| Arc::clone(&story));
         let mechanism = uri.credential.as_ref().and_then(|credential| credential.mechanism);
         let client = shell::of(target)?.client(ClientSetup {
             uri: text,
             options: None,
             token: (mechanism == Some(Mechanism::MongodbOidc)).then_some(TOKEN),
             on_event: Some(Arc::new(move |event, address| cmap.cmap(event, address))),
-            on_server_event: Some(Arc::new(move |told| sdam.sdam(&told.event))),
+            on_heartbeat: Some(Arc::new(move |told| beats.heartbeat(&told.event))),
+            on_topology_event: Some(Arc::new(move |told| sdam.topology(&told.event))),
         })?;
         let pool = client.pool(&shell::address(&uri)?).ok_or("a client without a pool")?;
         Ok(Self { uri, client, pool, story, server, sessions: Mutex::default() })

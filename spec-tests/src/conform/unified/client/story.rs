@@ -8,6 +8,7 @@ use cenote_core::connect::ServerKind;
 use cenote_core::error::ConnectionError;
 use cenote_core::monitor::{self, ServerDescription};
 use cenote_core::pool::Event;
+use cenote_core::topology;
 use serde_json::{Value, json};
 
 use crate::conform::lock::lock;
@@ -54,19 +55,34 @@ impl Story {
         self.tell(Family::Cmap, &name, json);
     }
 
-    /// The monitor tells something.
-    pub(super) fn sdam(&self, event: &monitor::Event) {
+    /// A monitor tells something.
+    pub(super) fn heartbeat(&self, event: &monitor::Event) {
         let fields = match event {
             monitor::Event::ServerHeartbeatStarted { awaited, .. }
             | monitor::Event::ServerHeartbeatSucceeded { awaited, .. }
             | monitor::Event::ServerHeartbeatFailed { awaited, .. } => {
                 json!({ "awaited": awaited })
             }
-            monitor::Event::ServerDescriptionChanged { previous, new } => json!({
-                "previousDescription": { "type": kind(previous) },
-                "newDescription": { "type": kind(new) },
-            }),
-            _ => return, // None that the files know.
+            monitor::Event::ServerDescriptionChanged { .. } | _ => return, // Never told.
+        };
+        self.tell(Family::Sdam, &unified_name(event.name()), fields);
+    }
+
+    /// The topology tells something.
+    pub(super) fn topology(&self, event: &topology::Event) {
+        let types = |previous: &str, new: &str| json!({ "previousDescription": { "type": previous }, "newDescription": { "type": new } });
+        let fields = match event {
+            topology::Event::ServerDescriptionChanged { previous, new, .. } => {
+                types(kind(previous), kind(new))
+            }
+            topology::Event::TopologyDescriptionChanged { previous, new } => {
+                types(previous.kind.name(), new.kind.name())
+            }
+            topology::Event::TopologyOpening
+            | topology::Event::TopologyClosed
+            | topology::Event::ServerOpening { .. }
+            | topology::Event::ServerClosed { .. }
+            | _ => json!({}),
         };
         self.tell(Family::Sdam, &unified_name(event.name()), fields);
     }
