@@ -19,7 +19,7 @@ use cenote_core::client::with_max_time;
 #[cfg(feature = "tls")]
 use crate::transport_error::TransportError;
 
-/// Options of one call: how long it may take.
+/// Options of one call: how long it may take, and what it is called in the log.
 ///
 /// ```no_run
 /// use std::time::Duration;
@@ -42,13 +42,15 @@ pub struct OperationOptions {
     timeout: Option<Duration>,
     deadline: Option<Instant>,
     min_round_trip: Duration,
+    pub(crate) name: Option<&'static str>,
+    pub(crate) id: Option<i64>,
 }
 
 impl OperationOptions {
     /// Without a limit of its own: `timeoutMS` of the connection string applies.
     #[must_use]
     pub const fn new() -> Self {
-        Self { timeout: None, deadline: None, min_round_trip: Duration::ZERO }
+        Self { timeout: None, deadline: None, min_round_trip: Duration::ZERO, name: None, id: None }
     }
 
     /// Ends the call after this time, instead of `timeoutMS`. Zero is without limit.
@@ -72,6 +74,22 @@ impl OperationOptions {
     #[must_use]
     pub const fn with_min_round_trip(mut self, min_round_trip: Duration) -> Self {
         self.min_round_trip = min_round_trip;
+        self
+    }
+
+    /// Names the operation in the log messages of server selection: its `operation`. To be set by a driver that checks a
+    /// connection out for a command; `Client::command_with` knows the command's name.
+    #[must_use]
+    pub const fn with_name(mut self, name: &'static str) -> Self {
+        self.name = Some(name);
+        self
+    }
+
+    /// Numbers the operation in the log messages of server selection: their `operationId`, which is absent otherwise. An
+    /// operation of a driver that is several calls has one number for all of them.
+    #[must_use]
+    pub const fn with_id(mut self, id: i64) -> Self {
+        self.id = Some(id);
         self
     }
 
@@ -127,7 +145,7 @@ impl CommandTimeouts {
     // CS-01, CS-07.
     #[must_use]
     pub fn limit(self, options: OperationOptions, now: impl FnOnce() -> Instant) -> OperationLimit {
-        let OperationOptions { timeout, deadline, min_round_trip } = options;
+        let OperationOptions { timeout, deadline, min_round_trip, name: _, id: _ } = options;
         let timeout = if options.is_limited() { timeout } else { self.operation };
         if timeout.is_none() && deadline.is_none() {
             return OperationLimit { each_wait: self.socket, deadline: None, min_round_trip };

@@ -15,7 +15,9 @@ use cenote_core::connect::DriverInfo;
 use cenote_core::pool::Purpose;
 use cenote_core::topology::TopologyDescription;
 use cenote_core::uri::Credential;
-use cenote_shell::client::{self, BuiltClient, ClientInner, ClientLimit, ClientPlan, Server};
+use cenote_shell::client::{
+    self, BuiltClient, ClientInner, ClientLimit, ClientPlan, SelectedFor, Server,
+};
 use cenote_shell::operation::OperationOptions;
 use cenote_shell::pool::Until;
 
@@ -177,7 +179,8 @@ impl Client {
         options: OperationOptions,
     ) -> Result<RawDocumentBuf, ClientError> {
         let (caller, limit) = (Location::caller(), self.inner.limit(options));
-        let checked_out = self.check_out_at(caller, &Selector::Primary, Purpose::Other, limit);
+        let (primary, selected_for) = (&Selector::Primary, SelectedFor::Command(command));
+        let checked_out = self.check_out_at(caller, primary, Purpose::Other, limit, selected_for);
         let (_, mut connection) = checked_out?;
         let reply = connection.command_with(database, command, limit.options);
         reply.map_err(|error| limit.named(error))
@@ -194,7 +197,10 @@ impl Client {
         selector: &Selector,
         operation: impl FnOnce(&mut PooledConnection<MongoConnector>) -> Result<R, E>,
     ) -> Result<R, E> {
-        let mut connection = self.check_out(selector)?;
+        let (caller, limit) = (Location::caller(), self.inner.limit(OperationOptions::new()));
+        let selected_for = SelectedFor::Method("with_connection");
+        let checked_out = self.check_out_at(caller, selector, Purpose::Other, limit, selected_for);
+        let (_, mut connection) = checked_out?;
         operation(&mut connection)
     }
 
@@ -239,7 +245,8 @@ impl Client {
         options: OperationOptions,
     ) -> Result<PooledConnection<MongoConnector>, ClientError> {
         let (caller, limit) = (Location::caller(), self.inner.limit(options));
-        let checked_out = self.check_out_at(caller, selector, Purpose::Other, limit);
+        let selected_for = SelectedFor::Method("check_out");
+        let checked_out = self.check_out_at(caller, selector, Purpose::Other, limit, selected_for);
         checked_out.map(|(_, connection)| connection)
     }
 
@@ -249,8 +256,9 @@ impl Client {
         selector: &Selector,
         purpose: Purpose,
         limit: ClientLimit,
+        selected_for: SelectedFor<'_>,
     ) -> Result<(Arc<Server<EventLoop>>, PooledConnection<MongoConnector>), ClientError> {
-        let server = self.inner.wait_for_server_blocking(selector, limit.check_out);
+        let server = self.inner.wait_for_server_blocking(selector, limit, selected_for);
         let server = server.map_err(|error| limit.named_before_command(error))?;
         let checked_out =
             check_out(server.pool().driver(), caller, purpose, Until::Deadline(limit.check_out));

@@ -4,7 +4,7 @@ use std::panic::Location;
 use cenote_core::address::ServerAddress;
 use cenote_core::client::{ClientError, Selector};
 use cenote_core::pool::Purpose;
-use cenote_shell::client::PinnedState;
+use cenote_shell::client::{PinnedState, SelectedFor};
 use cenote_shell::operation::OperationOptions;
 use cenote_shell::pool::Until;
 
@@ -53,7 +53,9 @@ impl Client {
     pub fn pin(&self, selector: &Selector, purpose: Purpose) -> Result<Pinned, ClientError> {
         let limit = self.inner.limit(OperationOptions::new());
         let caller = Location::caller();
-        let (server, connection) = self.check_out_at(caller, selector, purpose, limit)?;
+        let selected_for = SelectedFor::Method("pin");
+        let checked_out = self.check_out_at(caller, selector, purpose, limit, selected_for);
+        let (server, connection) = checked_out?;
         Ok(Pinned { state: PinnedState::new(&server, purpose, connection) })
     }
 }

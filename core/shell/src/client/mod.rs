@@ -13,6 +13,7 @@ mod plan;
 #[cfg(feature = "srv")]
 mod polling;
 mod selection;
+mod selection_log;
 mod server;
 mod servers;
 #[cfg(feature = "srv")]
@@ -46,6 +47,7 @@ pub use self::inner::ClientInner;
 pub use self::pinned::{Pinned, PinnedState};
 pub use self::plan::ClientPlan;
 pub use self::selection::ClientLimit;
+pub use self::selection_log::SelectedFor;
 pub use self::server::Server;
 
 /// Pools for all servers of a deployment, each ready while its server is available. A clone is the same
@@ -225,7 +227,10 @@ impl<R: Network<Connection = Connection<R>> + CurrentRuntime> Client<R> {
         let caller = Location::caller();
         async move {
             let limit = self.inner.limit(options);
-            let checked_out = self.check_out_at(caller, &Selector::Primary, Purpose::Other, limit);
+            let selected_for = SelectedFor::Command(command);
+            let primary = &Selector::Primary;
+            let checked_out =
+                self.check_out_at(caller, primary, Purpose::Other, limit, selected_for);
             let (_, mut connection) = checked_out.await?;
             let reply = connection.command_with(database, command, limit.options).await;
             reply.map_err(|error| limit.named(error))
@@ -257,9 +262,13 @@ impl<R: Network<Connection = Connection<R>> + CurrentRuntime> Client<R> {
         selector: &'a Selector,
         operation: impl AsyncFnOnce(&mut Checked<R>) -> Result<T, E>,
     ) -> impl Future<Output = Result<T, E>> {
-        let check_out = self.check_out(selector);
+        let caller = Location::caller();
         async move {
-            let mut connection = check_out.await?;
+            let limit = self.inner.limit(OperationOptions::new());
+            let selected_for = SelectedFor::Method("with_connection");
+            let checked_out =
+                self.check_out_at(caller, selector, Purpose::Other, limit, selected_for);
+            let (_, mut connection) = checked_out.await?;
             operation(&mut connection).await
         }
     }
@@ -309,7 +318,9 @@ impl<R: Network<Connection = Connection<R>> + CurrentRuntime> Client<R> {
         let caller = Location::caller();
         async move {
             let limit = self.inner.limit(options);
-            let checked_out = self.check_out_at(caller, selector, Purpose::Other, limit);
+            let selected_for = SelectedFor::Method("check_out");
+            let checked_out =
+                self.check_out_at(caller, selector, Purpose::Other, limit, selected_for);
             checked_out.await.map(|(_, connection)| connection)
         }
     }
@@ -330,7 +341,8 @@ impl<R: Network<Connection = Connection<R>> + CurrentRuntime> Client<R> {
         let caller = Location::caller();
         async move {
             let limit = self.inner.limit(OperationOptions::new());
-            let checked_out = self.check_out_at(caller, selector, purpose, limit);
+            let selected_for = SelectedFor::Method("pin");
+            let checked_out = self.check_out_at(caller, selector, purpose, limit, selected_for);
             let (server, connection) = checked_out.await?;
             Ok(Pinned::new(PinnedState::new(&server, purpose, connection)))
         }
@@ -342,8 +354,9 @@ impl<R: Network<Connection = Connection<R>> + CurrentRuntime> Client<R> {
         selector: &Selector,
         purpose: Purpose,
         limit: ClientLimit,
+        selected_for: SelectedFor<'_>,
     ) -> Result<(Arc<Server<R>>, Checked<R>), ClientError> {
-        let server = self.inner.wait_for_server(selector, limit.check_out).await;
+        let server = self.inner.wait_for_server(selector, limit, selected_for).await;
         let server = server.map_err(|error| limit.named_before_command(error))?;
         let until = Until::Deadline(limit.check_out);
         let connection = server.pool().check_out_at(caller, purpose, until).await;

@@ -1,7 +1,7 @@
 //! Selecting a server, and waiting for one.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use cenote_core::client::{
     ClientError, SelectionError, Selector, TimeLimit, choose_of_two, fitting, is_foreign,
@@ -10,7 +10,8 @@ use cenote_core::client::{
 use cenote_core::pool::Status;
 use cenote_core::topology::TopologyDescription;
 
-use super::{ClientInner, Server};
+use super::selection_log::SelectionLog;
+use super::{ClientInner, SelectedFor, Server};
 use crate::operation::{CommandTimeouts, Deadline, OperationOptions};
 use crate::platform::random;
 use crate::runtime::{Network, timeout_at};
@@ -140,12 +141,25 @@ impl<R: Network> ClientInner<R> {
         self.shared.news.listen()
     }
 
-    /// Waits until there is a server that fits, for `serverSelectionTimeoutMS` at most, and at most until
-    /// `deadline`.
+    /// Waits until there is a server that fits, for `serverSelectionTimeoutMS` at most, and within the limit of the
+    /// operation.
     pub(super) async fn wait_for_server(
         &self,
         selector: &Selector,
+        limit: ClientLimit,
+        purpose: SelectedFor<'_>,
+    ) -> Result<Arc<Server<R>>, SelectionError> {
+        let mut log = SelectionLog::start(self, selector, purpose, limit.options);
+        let outcome = self.wait_until(selector, limit.check_out, &mut log).await;
+        log.end(&outcome);
+        outcome
+    }
+
+    async fn wait_until(
+        &self,
+        selector: &Selector,
         deadline: Option<Instant>,
+        log: &mut SelectionLog<'_, R>,
     ) -> Result<Arc<Server<R>>, SelectionError> {
         if let Some(server) = self.select(selector) {
             return Ok(server);
@@ -158,6 +172,7 @@ impl<R: Network> ClientInner<R> {
             if let Some(server) = self.try_select_server(selector)? {
                 return Ok(server);
             }
+            log.wait(|| remaining(deadline, R::now()));
             let Some(deadline) = deadline else {
                 news.await;
                 continue;
@@ -168,8 +183,8 @@ impl<R: Network> ClientInner<R> {
         }
     }
 
-    /// Blocks until there is a server that fits, for `serverSelectionTimeoutMS` at most, and at most until
-    /// `deadline`, by the clock of the operating system.
+    /// Blocks until there is a server that fits, for `serverSelectionTimeoutMS` at most, and within the limit of the
+    /// operation, by the clock of the operating system.
     ///
     /// # Errors
     ///
@@ -177,7 +192,20 @@ impl<R: Network> ClientInner<R> {
     pub fn wait_for_server_blocking(
         &self,
         selector: &Selector,
+        limit: ClientLimit,
+        purpose: SelectedFor<'_>,
+    ) -> Result<Arc<Server<R>>, SelectionError> {
+        let mut log = SelectionLog::start(self, selector, purpose, limit.options);
+        let outcome = self.block_until(selector, limit.check_out, &mut log);
+        log.end(&outcome);
+        outcome
+    }
+
+    fn block_until(
+        &self,
+        selector: &Selector,
         deadline: Option<Instant>,
+        log: &mut SelectionLog<'_, R>,
     ) -> Result<Arc<Server<R>>, SelectionError> {
         if let Some(server) = self.select(selector) {
             return Ok(server);
@@ -190,6 +218,7 @@ impl<R: Network> ClientInner<R> {
             if let Some(server) = self.try_select_server(selector)? {
                 return Ok(server);
             }
+            log.wait(|| remaining(deadline, R::now()));
             if !news.wait(deadline) {
                 return Err(self.timed_out(selector, begin));
             }
@@ -214,4 +243,8 @@ impl<R: Network> ClientInner<R> {
     fn seen(&self) -> String {
         seen(&self.topology(), self.statuses())
     }
+}
+
+fn remaining(deadline: Option<Instant>, now: Instant) -> Option<Duration> {
+    deadline.map(|deadline| deadline.saturating_duration_since(now))
 }

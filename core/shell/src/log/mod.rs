@@ -2,6 +2,7 @@
 //! DEBUG.
 
 mod fields;
+pub mod selection;
 pub mod topology;
 
 use std::sync::LazyLock;

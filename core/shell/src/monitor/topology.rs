@@ -147,6 +147,11 @@ impl TopologyDriver {
         self.lock().notifications.dropped()
     }
 
+    /// What the texts of servers are cut by in the log.
+    pub(crate) const fn log_settings(&self) -> &LogSettings {
+        &self.settings
+    }
+
     /// Notified when it may have [ended](Self::has_ended).
     pub(crate) const fn ended(&self) -> &Signal {
         &self.ended

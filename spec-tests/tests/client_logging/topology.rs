@@ -1,82 +1,16 @@
-//! What clients on all runtimes log about servers, through `tracing`. In a process of its own: a subscriber is
-//! for all of it.
-
-use std::collections::BTreeMap;
-use std::fmt::Debug;
-use std::future::Future;
-use std::sync::{Arc, Mutex};
-use std::thread;
-use std::time::{Duration, Instant};
+//! What clients log about servers.
 
 use cenote_endpoint::{
     Endpoint, Fault, ListenOptions, LoadBalanced, ReplicaSet, Script, Settings, Topology,
 };
-use cenote_shell::client::Client;
-use cenote_smol::Smol;
-use tracing::field::{Field, Visit};
-use tracing::span::{Attributes, Id, Record};
-use tracing::{Event, Level, Metadata, Subscriber};
+use tracing::Level;
 
-/// The fields of each message.
-type Message = BTreeMap<String, String>;
+use crate::messages::{Message, Messages, has_the_keys};
+use crate::run::{Make, ON_ALL_RUNTIMES};
 
-#[derive(Clone, Default)]
-struct Messages(Arc<Mutex<Vec<Message>>>);
+const TARGET: &str = "cenote::topology";
 
-impl Subscriber for Messages {
-    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        metadata.target() == "cenote::topology"
-    }
-
-    fn new_span(&self, _: &Attributes<'_>) -> Id {
-        Id::from_u64(1)
-    }
-
-    fn record(&self, _: &Id, _: &Record<'_>) {}
-
-    fn record_follows_from(&self, _: &Id, _: &Id) {}
-
-    fn event(&self, event: &Event<'_>) {
-        assert_eq!(*event.metadata().level(), Level::DEBUG);
-        let mut fields = Fields::default();
-        event.record(&mut fields);
-        self.0.lock().expect("no panic").push(fields.0);
-    }
-
-    fn enter(&self, _: &Id) {}
-
-    fn exit(&self, _: &Id) {}
-}
-
-#[derive(Default)]
-struct Fields(Message);
-
-impl Visit for Fields {
-    fn record_str(&mut self, field: &Field, value: &str) {
-        self.record_debug(field, &format_args!("{value}"));
-    }
-
-    fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
-        self.0.insert(field.name().to_owned(), format!("{value:?}"));
-    }
-}
-
-impl Messages {
-    fn named(&self, name: &str) -> Vec<Message> {
-        let all = self.0.lock().expect("no panic");
-        all.iter().filter(|message| message["message"] == name).cloned().collect()
-    }
-
-    fn until(&self, name: &str, count: usize) {
-        let end = Instant::now() + Duration::from_secs(30);
-        while self.named(name).len() < count {
-            assert!(Instant::now() < end, "{name}: {:#?}", self.0);
-            thread::yield_now();
-        }
-    }
-}
-
-/// Each message, and the keys that it has besides `message` and `topologyId`. Those behind a `?` may be absent.
+/// Each message, and its keys.
 const KEYS: [(&str, &str); 8] = [
     ("Starting topology monitoring", ""),
     ("Stopped topology monitoring", ""),
@@ -97,55 +31,23 @@ const KEYS: [(&str, &str); 8] = [
     ),
 ];
 
-fn has_the_keys(message: &Message) {
+fn check_keys(message: &Message) {
     let name = message["message"].as_str();
-    let (_, keys) =
-        KEYS.iter().find(|(known, _)| *known == name).expect("a message of the specification");
-    let common = ["message", "topologyId"].into_iter();
-    let required = keys.split_whitespace().filter(|key| !key.starts_with('?')).chain(common);
-    required.for_each(|key| assert!(message.contains_key(key), "{name} without {key}"));
-    let known = |key: &String| {
-        let names = keys.split_whitespace().map(|key| key.trim_start_matches('?'));
-        names.chain(["message", "topologyId"]).any(|known| known == key)
-    };
-    assert!(message.keys().all(known), "{message:?}");
-}
-
-/// Calls the functions while a client is there, and closes it.
-type Run = fn(&str, &dyn Fn());
-
-fn on_tokio(uri: &str, meanwhile: &dyn Fn()) {
-    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
-    let client = runtime.block_on(async { cenote_tokio::Client::new(uri) }).expect("a client");
-    meanwhile();
-    runtime.block_on(client.close());
-}
-
-fn on_mio(uri: &str, meanwhile: &dyn Fn()) {
-    let client = cenote_mio::Client::new(uri).expect("a client");
-    meanwhile();
-    client.close();
-}
-
-fn on_smol(uri: &str, meanwhile: &dyn Fn()) {
-    fn block_on<T>(work: impl Future<Output = T>) -> T {
-        smol::block_on(work)
-    }
-    let client = block_on(async { Client::<Smol>::new(uri) }).expect("a client");
-    meanwhile();
-    block_on(client.close());
+    let known = KEYS.iter().find(|(known, _)| *known == name);
+    let (_, keys) = known.expect("a message of the specification");
+    has_the_keys(message, &format!("topologyId {keys}"));
 }
 
 /// A load balancer is not checked, but it has the same messages.
-fn behind_a_load_balancer(messages: &Messages, run: Run) {
-    messages.0.lock().expect("no panic").clear();
+fn behind_a_load_balancer(messages: &Messages, make: Make) {
+    messages.clear();
     let topology = Topology::LoadBalanced(LoadBalanced { services: 1 });
     let settings = Settings { topology, ..Settings::default() };
     let server = Endpoint::start(settings, ListenOptions::default()).expect("it starts");
     let address = server.address();
-    run(&format!("mongodb://{address}/?loadBalanced=true"), &|| {});
-    let all = messages.0.lock().expect("no panic").clone();
-    all.iter().for_each(has_the_keys);
+    make(&format!("mongodb://{address}/?loadBalanced=true")).close();
+    let all = messages.all();
+    all.iter().for_each(check_keys);
     let names: Vec<_> = all.iter().map(|message| message["message"].as_str()).collect();
     let changed = "Topology description changed";
     assert_eq!(
@@ -170,26 +72,26 @@ fn behind_a_load_balancer(messages: &Messages, run: Run) {
 
 #[test]
 fn messages_have_the_words_and_keys_of_the_specification() {
-    let messages = Messages::default();
-    tracing::subscriber::set_global_default(messages.clone()).expect("the only one");
+    let messages = Messages::collect(TARGET, Level::DEBUG);
     let mut ids = Vec::new();
-    for run in [on_tokio as Run, on_mio, on_smol] {
-        messages.0.lock().expect("no panic").clear();
+    for make in ON_ALL_RUNTIMES {
+        messages.clear();
         let topology = Topology::ReplicaSet(ReplicaSet::primary("rs0"));
         let settings = Settings { topology, ..Settings::default() };
         let server = Endpoint::start(settings, ListenOptions::default()).expect("it starts");
         let uri = format!("mongodb://{}/?heartbeatFrequencyMS=500", server.address());
-        run(&uri, &|| {
-            messages.until("Server heartbeat succeeded", 2);
-            server.with(|server, now| {
-                server.set_fault(now, Script::new(Fault::Refuse));
-                server.break_connections(now, cenote_endpoint::Ending::Reset, None);
-            });
-            messages.until("Server heartbeat failed", 2);
+        let client = make(&uri);
+        messages.until("Server heartbeat succeeded", 2);
+        server.with(|server, now| {
+            server.set_fault(now, Script::new(Fault::Refuse));
+            server.break_connections(now, cenote_endpoint::Ending::Reset, None);
         });
+        messages.until("Server heartbeat failed", 2);
+        client.close();
 
-        let all = messages.0.lock().expect("no panic").clone();
-        all.iter().for_each(has_the_keys);
+        let all = messages.all();
+        all.iter().for_each(check_keys);
+        assert!(all.iter().all(|message| message["level"] == "DEBUG"));
         let id = &all[0]["topologyId"];
         assert!(all.iter().all(|message| message["topologyId"] == *id), "one client");
         ids.push(id.clone());
@@ -229,7 +131,7 @@ fn messages_have_the_words_and_keys_of_the_specification() {
         );
         assert!(changes[2]["newDescription"].contains(": Unknown: hello: "), "{changes:#?}");
         assert_eq!(changes.last().expect("the end")["newDescription"], "Unknown");
-        behind_a_load_balancer(&messages, run);
+        behind_a_load_balancer(&messages, make);
     }
     ids.dedup();
     assert_eq!(ids.len(), 3, "each client has its own");
