@@ -73,6 +73,7 @@ mod topology;
 mod user;
 mod world;
 
+pub use data::Documents;
 pub use fault::{Ending, Fault, FaultId, Moment, ScramFault, Script};
 pub use listen::{
     CertificateError, Certificates, Endpoint, Identity, ListenOptions, Place, ServerCertificate,

@@ -6,6 +6,7 @@ use std::time::Duration;
 use bson::RawDocument;
 
 use super::connection::{Connection, Hub};
+use super::data::Documents;
 use super::fault::{Ending, FaultId, Script};
 use super::observer::Observer;
 use super::output::{ConnectionId, Output, Peer};
@@ -159,6 +160,18 @@ impl Server {
     /// gets `ReauthenticationRequired` (391) for every command that needs a login, until it authenticates again.
     pub fn set_access_tokens(&mut self, tokens: Vec<AccessToken>) {
         self.world.users.set_tokens(tokens);
+    }
+
+    /// Everything that is stored now, for [`set_documents`](Self::set_documents) of another member.
+    #[must_use]
+    pub fn documents(&self) -> Documents {
+        Documents(self.world.store.clone())
+    }
+
+    /// Stores this and nothing else: a member of a replica set has caught up with another one, which servers do not do by
+    /// themselves here. Open cursors go on in it.
+    pub fn set_documents(&mut self, documents: Documents) {
+        self.world.store = documents.0;
     }
 
     /// The topology as it is now.

@@ -1,6 +1,7 @@
 //! The commands, with their rules: whether they need a login, and in which databases they run.
 
 mod admin;
+mod bulk;
 mod catalog;
 mod cursors;
 mod handshake;
@@ -114,6 +115,7 @@ static DEFINITIONS: &[Definition] = &[
     Definition::new("insert", write::insert).needing(Needs::Primary),
     Definition::new("update", update::update).needing(Needs::Primary),
     Definition::new("delete", write::delete).needing(Needs::Primary),
+    Definition::new("bulkWrite", bulk::bulk_write).in_admin().needing(Needs::Primary),
     Definition::new("findAndModify", update::find_and_modify)
         .also_called(&["findandmodify"])
         .needing(Needs::Primary),
@@ -143,6 +145,8 @@ static DEFINITIONS: &[Definition] = &[
     Definition::new("getCmdLineOpts", admin::get_command_line).in_admin(),
     Definition::new("serverStatus", admin::server_status),
     Definition::new("replSetStepDown", admin::step_down).in_admin(),
+    // This server holds no elections.
+    Definition::new("replSetFreeze", admin::nothing_to_do).in_admin(),
 ];
 
 /// The command of that name.

@@ -8,7 +8,7 @@ use super::value;
 use crate::entropy::Entropy;
 
 /// Documents in the order in which they came, and found by their `_id`.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(in super::super) struct Collection {
     documents: BTreeMap<u64, RawDocumentBuf>,
     /// The key of each `_id`, and where its document is.

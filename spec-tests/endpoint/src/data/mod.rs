@@ -23,8 +23,12 @@ pub(super) struct Namespace {
     pub(super) collection: String,
 }
 
+/// All documents of a server at one moment.
+#[derive(Clone, Debug)]
+pub struct Documents(pub(super) Store);
+
 /// All collections.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Store {
     collections: BTreeMap<Namespace, Collection>,
     /// Bytes of all documents and of what is kept beside them, about.

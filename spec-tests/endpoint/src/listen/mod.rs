@@ -121,10 +121,33 @@ impl Endpoint {
     ///
     /// Settings that make no sense, or a place that is taken.
     pub fn start(settings: Settings, options: ListenOptions) -> Result<Self, StartError> {
+        Self::start_with(settings, options, None)
+    }
+
+    /// Starts another endpoint whose certificates are those of this one, if both have TLS: a client can use the
+    /// servers of one deployment with one connection string.
+    ///
+    /// # Errors
+    ///
+    /// As [`start`](Self::start).
+    pub fn start_beside(
+        &self,
+        settings: Settings,
+        options: ListenOptions,
+    ) -> Result<Self, StartError> {
+        Self::start_with(settings, options, self.certificates.clone())
+    }
+
+    fn start_with(
+        settings: Settings,
+        options: ListenOptions,
+        certificates: Option<Arc<Certificates>>,
+    ) -> Result<Self, StartError> {
         let ListenOptions { place, tls, identity, threads } = options;
-        let certificates = match tls {
-            Some(_) => Some(Arc::new(Certificates::new()?)),
-            None => None,
+        let certificates = match (tls, certificates) {
+            (Some(_), None) => Some(Arc::new(Certificates::new()?)),
+            (Some(_), of_another) => of_another,
+            (None, _) => None,
         };
         let acceptor = match (tls, &certificates) {
             (Some(options), Some(certificates)) => {

@@ -52,6 +52,23 @@ fn bad_certificates_are_bad_for_the_reason_that_they_name() {
     assert_eq!(reason(ServerCertificate::ForeignAuthority), CertificateError::BadSignature);
 }
 
+/// So that one connection string can name both.
+#[test]
+fn an_endpoint_beside_another_one_has_its_authority() {
+    let one = showing(ServerCertificate::Good);
+    let options = ListenOptions::with_tls();
+    let other = one.start_beside(Settings::default(), options).expect("it starts");
+    let authority = one.certificates().unwrap();
+    let mut stream = tls(connect(&other).unwrap(), authority, "localhost", false).unwrap();
+    assert!(is_ok(&ping(&mut stream).unwrap()));
+    assert_ne!(one.address(), other.address());
+    // The files are there as long as one of them is.
+    drop(one);
+    assert!(other.certificates().unwrap().ca_file().exists());
+    let plain = other.start_beside(Settings::default(), ListenOptions::default());
+    assert!(plain.expect("it starts").certificates().is_none());
+}
+
 #[test]
 fn another_endpoints_authority_is_not_trusted() {
     let (here, elsewhere) = (showing(ServerCertificate::Good), showing(ServerCertificate::Good));

@@ -357,6 +357,59 @@ fn a_secondary_takes_no_writes_and_only_some_reads() {
     assert_eq!(world.refused(id, "test", &insert), 10107);
 }
 
+/// Members do not know of each other: what one stores, another one gets when a test says so.
+#[test]
+fn a_member_catches_up() {
+    let ((mut one, of_one), (mut other, of_other)) = (with_birds(3), with_birds(0));
+    other.server.set_documents(one.server.documents());
+    let find = rawdoc! { "find": "birds" };
+    assert_eq!(batch(&other.good(of_other, "test", &find)), (vec![0, 1, 2], 0));
+    assert_eq!(insert(&mut other, of_other, &[rawdoc! { "_id": 3 }]).get_i32("n").unwrap(), 1);
+    assert_eq!(batch(&one.good(of_one, "test", &find)), (vec![0, 1, 2], 0), "it is a copy");
+    one.good(of_one, "admin", &rawdoc! { "replSetFreeze": 0 });
+}
+
+#[test]
+fn a_bulk_write_inserts_into_any_collections() {
+    let (mut world, id) = with_birds(2);
+    let insert = |at: i32, number: i32| rawdoc! { "insert": at, "document": { "_id": number } };
+    let namespaces = || [rawdoc! { "ns": "test.birds" }, rawdoc! { "ns": "zoo.fish" }];
+    let bulk = |operations: &[RawDocumentBuf]| {
+        let operations: RawArrayBuf = operations.iter().cloned().collect();
+        let namespaces: RawArrayBuf = namespaces().into_iter().collect();
+        rawdoc! { "bulkWrite": 1, "ops": operations, "nsInfo": namespaces }
+    };
+    let reply =
+        world.good(id, "admin", &bulk(&[insert(0, 7), insert(1, 1), insert(0, 1), insert(0, 8)]));
+    let counts =
+        |reply: &Document| ["nInserted", "nErrors"].map(|key| reply.get_i32(key).expect("a count"));
+    assert_eq!(counts(&reply), [2, 1], "the first error ends it");
+    let results = reply.get_document("cursor").unwrap().get_array("firstBatch").unwrap();
+    let failed = results[2].as_document().unwrap();
+    assert_eq!((failed.get_i32("idx").unwrap(), failed.get_i32("code").unwrap()), (2, 11000));
+    let found = world.good(id, "test", &rawdoc! { "find": "birds" });
+    assert_eq!(batch(&found).0, [0, 1, 7]);
+    assert_eq!(batch(&world.good(id, "zoo", &rawdoc! { "find": "fish" })).0, [1]);
+
+    let mut unordered = bulk(&[insert(0, 7), insert(0, 9)]);
+    unordered.append(bson::cstr!("ordered"), false);
+    unordered.append(bson::cstr!("errorsOnly"), true);
+    let reply = world.good(id, "admin", &unordered);
+    assert_eq!(counts(&reply), [1, 1]);
+    let results = reply.get_document("cursor").unwrap().get_array("firstBatch").unwrap();
+    assert_eq!(results.len(), 1);
+
+    for (command, code) in [
+        (bulk(&[insert(2, 1)]), 2),
+        (bulk(&[rawdoc! { "delete": 0, "filter": {} }]), 238),
+        (bulk(&[rawdoc! { "insert": 0 }]), 14),
+        (rawdoc! { "bulkWrite": 1, "ops": [insert(0, 1)], "nsInfo": [{ "ns": "birds" }] }, 73),
+        (rawdoc! { "bulkWrite": 1, "nsInfo": [{ "ns": "test.birds" }] }, 14),
+    ] {
+        assert_eq!(world.refused(id, "admin", &command), code, "{command:?}");
+    }
+}
+
 #[test]
 fn no_more_is_stored_than_was_allowed() {
     let limits = Limits { stored_bytes: 10_000, cursors: 2, ..Limits::default() };
