@@ -3,7 +3,7 @@
 use core::fmt;
 use core::time::Duration;
 
-use super::template::{Piece, Template};
+use super::template::{Piece, Template, key};
 use super::{Component, LogRecord, LogSettings, LogValue, Severity};
 use crate::address::ServerAddress;
 
@@ -28,6 +28,7 @@ pub struct Selection<'a> {
     selector: &'a dyn fmt::Display,
     operation: &'a str,
     operation_id: Option<i64>,
+    topology_id: Option<&'a str>,
 }
 
 impl<'a> Selection<'a> {
@@ -38,13 +39,21 @@ impl<'a> Selection<'a> {
     /// the command, if it is for one.
     #[must_use]
     pub const fn new(selector: &'a dyn fmt::Display, operation: &'a str) -> Self {
-        Self { selector, operation, operation_id: None }
+        Self { selector, operation, operation_id: None, topology_id: None }
     }
 
     /// With the number of the operation, for drivers that number theirs.
     #[must_use]
     pub const fn with_operation_id(mut self, id: i64) -> Self {
         self.operation_id = Some(id);
+        self
+    }
+
+    /// In the topology with this id, which [its own messages](LogRecord::of_topology) have, too: for processes that have
+    /// several clients.
+    #[must_use]
+    pub const fn with_topology_id(mut self, id: &'a str) -> Self {
+        self.topology_id = Some(id);
         self
     }
 
@@ -95,6 +104,7 @@ impl<'a> Selection<'a> {
             .with(OPERATION_ID, self.operation_id.map(LogValue::Int))
             .with(OPERATION, LogValue::text(self.operation))
             .with(TOPOLOGY_DESCRIPTION, LogValue::text(topology.to_string()))
+            .with(key::TOPOLOGY_ID, self.topology_id.map(LogValue::text))
     }
 }
 
@@ -104,6 +114,7 @@ impl fmt::Debug for Selection<'_> {
             .field("selector", &format_args!("{}", self.selector))
             .field("operation", &self.operation)
             .field("operation_id", &self.operation_id)
+            .field("topology_id", &self.topology_id)
             .finish()
     }
 }

@@ -69,11 +69,10 @@ impl<'a> LogRecord<'a> {
     }
 
     fn with_topology(self, id: &'a str) -> Self {
-        self.with(TOPOLOGY_ID, LogValue::text(id))
+        self.with(key::TOPOLOGY_ID, LogValue::text(id))
     }
 }
 
-const TOPOLOGY_ID: &str = "topologyId";
 const PREVIOUS_DESCRIPTION: &str = "previousDescription";
 const NEW_DESCRIPTION: &str = "newDescription";
 const SERVER_CONNECTION_ID: &str = "serverConnectionId";
@@ -149,8 +148,8 @@ static HEARTBEAT_FAILED: Template = message(
     ],
 );
 
-const FOR_TOPOLOGY: Piece = Piece::Around(" for topology with ID ", TOPOLOGY_ID, "");
-const IN_TOPOLOGY: Piece = Piece::Around(" in topology with ID ", TOPOLOGY_ID, "");
+const FOR_TOPOLOGY: Piece = Piece::Around(" for topology with ID ", key::TOPOLOGY_ID, "");
+const IN_TOPOLOGY: Piece = Piece::Around(" in topology with ID ", key::TOPOLOGY_ID, "");
 const ON_CONNECTION: Piece =
     Piece::Around(" on connection with driver-generated ID ", key::DRIVER_CONNECTION_ID, "");
 const AND_SERVER_CONNECTION: Piece =

@@ -122,7 +122,7 @@ pub(super) fn visit_selection(visit: Visit<'_>) {
     preference.tag_sets = vec![[("dc".to_owned(), "ny".to_owned())].into()];
     preference.max_staleness = Some(Duration::from_secs(120));
     let tagged = Selector::ReadPreference(preference);
-    let find = Selection::new(&tagged, "find").with_operation_id(7);
+    let find = Selection::new(&tagged, "find").with_operation_id(7).with_topology_id(ID);
     let ping = Selection::new(&Selector::Primary, "ping");
     let topology = TopologyDescription::default();
     let servers = topology.to_string();
@@ -171,14 +171,15 @@ pub(super) fn visit_selection(visit: Visit<'_>) {
             "Server selection failed for operation ping. Failure: there was none within 30s.^",
         ),
     ] {
-        let (selector, operation) = if line.contains("find") {
-            (&tagged, r#"operationId=7 operation="find""#)
+        let (selector, operation, id) = if line.contains("find") {
+            (&tagged, r#"operationId=7 operation="find""#, format!(" topologyId={ID:?}"))
         } else {
-            (&Selector::Primary, r#"operation="ping""#)
+            (&Selector::Primary, r#"operation="ping""#, String::new())
         };
         let selector = selector.to_string();
-        let fields =
-            format!(r#"selector="{selector}" {operation} topologyDescription="Unknown"{fields}"#);
+        let fields = format!(
+            r#"selector="{selector}" {operation} topologyDescription="Unknown"{id}{fields}"#
+        );
         let rest = format!(" Selector: {selector}, topology description: Unknown");
         visit(&record, message, &fields, &line.replace('^', &rest));
     }

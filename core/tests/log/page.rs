@@ -113,6 +113,8 @@ Where the specifications leave room:
 * `operation` is the name of the command that `Client::command` sends. Where the client does not know a command it is the name of the
   method that was called: `check_out`, `with_connection`, `pin`. A driver names its operation, and gives its `operationId`, by
   `OperationOptions`; the client numbers none itself.
+* The messages of server selection have a field of ours, `topologyId`, which those of the topology have, too: it tells the clients of a
+  process apart. It is absent from the line.
 * A selection whose caller gives up, because its future is dropped, ends with \"Server selection failed\".
 
 Each example shows the line, and below it the fields with their values; texts are quoted here.

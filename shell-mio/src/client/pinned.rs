@@ -51,8 +51,22 @@ impl Client {
     /// There is no such server, or no connection.
     #[track_caller]
     pub fn pin(&self, selector: &Selector, purpose: Purpose) -> Result<Pinned, ClientError> {
-        let limit = self.inner.limit(OperationOptions::new());
-        let caller = Location::caller();
+        self.pin_with(selector, purpose, OperationOptions::new())
+    }
+
+    /// As [`pin`](Self::pin), with a limit of this call for selection and check-out.
+    ///
+    /// # Errors
+    ///
+    /// As [`pin`](Self::pin).
+    #[track_caller]
+    pub fn pin_with(
+        &self,
+        selector: &Selector,
+        purpose: Purpose,
+        options: OperationOptions,
+    ) -> Result<Pinned, ClientError> {
+        let (caller, limit) = (Location::caller(), self.inner.limit(options));
         let selected_for = SelectedFor::Method("pin");
         let checked_out = self.check_out_at(caller, selector, purpose, limit, selected_for);
         let (server, connection) = checked_out?;

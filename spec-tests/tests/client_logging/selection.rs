@@ -41,7 +41,7 @@ fn story(messages: &Messages, operation: &str) -> Vec<String> {
         let known = KEYS.iter().find(|(known, ..)| *known == name);
         let (_, level, keys) = known.expect("a message of the specification");
         assert_eq!(message["level"], *level);
-        let common = "selector operation ?operationId topologyDescription";
+        let common = "selector operation ?operationId topologyDescription topologyId";
         has_the_keys(message, &format!("{common} {keys}"));
         assert_eq!(message["operation"], operation);
         name

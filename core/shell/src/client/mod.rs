@@ -325,29 +325,6 @@ impl<R: Network<Connection = Connection<R>> + CurrentRuntime> Client<R> {
         }
     }
 
-    /// Selects a server for a cursor or a transaction. Behind a load balancer a connection stays checked out
-    /// for it, and is counted by its purpose.
-    ///
-    /// # Errors
-    ///
-    /// There is no such server, or no connection.
-    // LB-06.
-    #[track_caller]
-    pub fn pin<'a>(
-        &'a self,
-        selector: &'a Selector,
-        purpose: Purpose,
-    ) -> impl Future<Output = Result<Pinned<R>, ClientError>> + Send + 'a {
-        let caller = Location::caller();
-        async move {
-            let limit = self.inner.limit(OperationOptions::new());
-            let selected_for = SelectedFor::Method("pin");
-            let checked_out = self.check_out_at(caller, selector, purpose, limit, selected_for);
-            let (server, connection) = checked_out.await?;
-            Ok(Pinned::new(PinnedState::new(&server, purpose, connection)))
-        }
-    }
-
     async fn check_out_at(
         &self,
         caller: &'static Location<'static>,

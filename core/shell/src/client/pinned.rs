@@ -4,11 +4,12 @@ use std::panic::Location;
 use std::sync::Arc;
 
 use cenote_core::address::ServerAddress;
-use cenote_core::client::ClientError;
+use cenote_core::client::{ClientError, Selector};
 use cenote_core::pool::Purpose;
 
-use super::{Checked, Server};
+use super::{Checked, Client, SelectedFor, Server};
 use crate::connection::Connection;
+use crate::operation::OperationOptions;
 use crate::pool::Until;
 use crate::runtime::{CurrentRuntime, Network};
 
@@ -52,8 +53,49 @@ pub struct PinnedState<R: Network, C> {
     connection: Option<C>,
 }
 
+impl<R: Network<Connection = Connection<R>> + CurrentRuntime> Client<R> {
+    /// Selects a server for a cursor or a transaction. Behind a load balancer a connection stays checked out
+    /// for it, and is counted by its purpose.
+    ///
+    /// # Errors
+    ///
+    /// There is no such server, or no connection.
+    // LB-06.
+    #[track_caller]
+    pub fn pin<'a>(
+        &'a self,
+        selector: &'a Selector,
+        purpose: Purpose,
+    ) -> impl Future<Output = Result<Pinned<R>, ClientError>> + Send + 'a {
+        // A function that returns a future, because an `async fn` would not know the caller.
+        self.pin_with(selector, purpose, OperationOptions::new())
+    }
+
+    /// As [`pin`](Self::pin), with a limit of this call for selection and check-out.
+    ///
+    /// # Errors
+    ///
+    /// As [`pin`](Self::pin).
+    #[track_caller]
+    pub fn pin_with<'a>(
+        &'a self,
+        selector: &'a Selector,
+        purpose: Purpose,
+        options: OperationOptions,
+    ) -> impl Future<Output = Result<Pinned<R>, ClientError>> + Send + 'a {
+        let caller = Location::caller();
+        async move {
+            let limit = self.inner.limit(options);
+            let selected_for = SelectedFor::Method("pin");
+            let checked_out = self.check_out_at(caller, selector, purpose, limit, selected_for);
+            let (server, connection) = checked_out.await?;
+            Ok(Pinned::new(PinnedState::new(&server, purpose, connection)))
+        }
+    }
+}
+
 impl<R: Network> Pinned<R> {
-    pub(super) const fn new(state: PinnedState<R, Checked<R>>) -> Self {
+    const fn new(state: PinnedState<R, Checked<R>>) -> Self {
         Self { state }
     }
 

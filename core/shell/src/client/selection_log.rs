@@ -88,7 +88,8 @@ impl<'a, R: Network> SelectionLog<'a, R> {
 
     fn selection(&self) -> Selection<'_> {
         let operation = self.options.name.unwrap_or_else(|| self.purpose.name());
-        let selection = Selection::new(self.selector, operation);
+        let topology_id = self.client.shared.topology.id();
+        let selection = Selection::new(self.selector, operation).with_topology_id(topology_id);
         match self.options.id {
             Some(id) => selection.with_operation_id(id),
             None => selection,

@@ -40,6 +40,7 @@ pub fn record<'a>(record: impl FnOnce() -> LogRecord<'a>) {
                     operationId = number(&record, "operationId"),
                     operation = text(&record, "operation"),
                     topologyDescription = text(&record, "topologyDescription"),
+                    topologyId = text(&record, "topologyId"),
                     serverHost = text(&record, "serverHost"),
                     serverPort = number(&record, "serverPort"),
                     remainingTimeMS = number(&record, "remainingTimeMS"),

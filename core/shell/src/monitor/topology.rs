@@ -20,6 +20,8 @@ use crate::signal::Signal;
 /// what is known, and of the heartbeats of all monitors, in one order for the whole client.
 pub(crate) struct TopologyDriver {
     id: ObjectId,
+    /// As the log has it.
+    id_text: String,
     settings: LogSettings,
     subscribers: SdamSubscribers,
     members: OnceLock<Box<dyn Members>>,
@@ -75,8 +77,10 @@ impl TopologyDriver {
             (Outbox::default(), NotificationQueue::new(event_queue));
         let topology =
             Topology::new(options, &mut |action| sort(action, &mut work, &mut notifications));
+        let id = ObjectId::new();
         Self {
-            id: ObjectId::new(),
+            id,
+            id_text: id.to_hex(),
             settings: settings.unwrap_or_else(|| *OF_ENVIRONMENT),
             subscribers,
             members: OnceLock::new(),
@@ -123,7 +127,7 @@ impl TopologyDriver {
         let batch = inner.notifications.claim();
         drop(inner);
         if has_overflowed {
-            log::events_dropped(&self.id.to_hex());
+            log::events_dropped(&self.id_text);
         }
         let Some(batch) = batch else { return };
         let is_closed = outbox::drain(|| self.lock(), batch, |event| self.tell(event)).is_closed;
@@ -147,6 +151,11 @@ impl TopologyDriver {
         self.lock().notifications.dropped()
     }
 
+    /// Unique among the clients of the process, and others.
+    pub(crate) fn id(&self) -> &str {
+        &self.id_text
+    }
+
     /// What the texts of servers are cut by in the log.
     pub(crate) const fn log_settings(&self) -> &LogSettings {
         &self.settings
@@ -165,7 +174,7 @@ impl TopologyDriver {
 
     /// A subscriber has not returned since the client was closed.
     pub(crate) fn close_gave_up(&self) {
-        log::close_gave_up(&self.id.to_hex());
+        log::close_gave_up(&self.id_text);
     }
 
     fn perform(&self, action: Action) {
@@ -195,12 +204,11 @@ impl TopologyDriver {
     }
 
     fn log(&self, event: &SdamEvent) {
-        let id = self.id.to_hex();
         match event {
             SdamEvent::Heartbeat(address, event) => {
-                log::heartbeat(event, address, &id, &self.settings);
+                log::heartbeat(event, address, &self.id_text, &self.settings);
             }
-            SdamEvent::Topology(event) => log::topology(event, &id),
+            SdamEvent::Topology(event) => log::topology(event, &self.id_text),
         }
     }
 
