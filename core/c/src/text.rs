@@ -170,6 +170,7 @@ fn json(record: &LogRecord<'_>) -> String {
         let _ = match value {
             LogValue::Int(number) => write!(json, ",\"{key}\":{number}"),
             LogValue::Double(number) => write!(json, ",\"{key}\":{number:?}"),
+            LogValue::Bool(is_so) => write!(json, ",\"{key}\":{is_so}"),
             text @ (LogValue::Text(_) | _) => {
                 write!(json, ",\"{key}\":{}", quoted(&text.to_string()))
             }

@@ -57,6 +57,7 @@ const FOLDERS: [(&str, Rule); 48] = [
     ("max-staleness/tests", SELECTION),
     ("server-selection/tests/in_window", Played(Runner::OnCore(topology::play_choices))),
     ("server-selection/tests/server_selection", SELECTION),
+    ("server-selection/tests/logging", UNIFIED),
     ("server-selection/tests/rtt", Played(Runner::OnCore(monitoring::play_round_trips))),
     ("connection-monitoring-and-pooling/tests/logging", UNIFIED),
     ("load-balancers/tests", UNIFIED),
@@ -81,7 +82,6 @@ const FOLDERS: [(&str, Rule); 48] = [
     ("retryable-reads/tests", LeftOut(OPERATIONS)),
     ("retryable-writes/tests", LeftOut(OPERATIONS)),
     ("run-command/tests", LeftOut(OPERATIONS)),
-    ("server-selection/tests/logging", LeftOut(OPERATIONS)),
     ("sessions/tests", LeftOut(OPERATIONS)),
     ("transactions/tests", LeftOut(OPERATIONS)),
     ("versioned-api/tests", LeftOut(OPERATIONS)),
@@ -108,7 +108,7 @@ const NO_POOLS: &str = "about a driver's operations, not about pools";
 const OPERATIONS: &str = "needs a driver's operations, sessions and retries";
 
 /// Single files that are not played in folders that are, whether they are JSON or YAML.
-const FILES: [(&str, &[&str], Rule); 9] = [
+const FILES: [(&str, &[&str], Rule); 5] = [
     (
         "client-backpressure/tests",
         &["backpressure-retry-loop", "backpressure-retry-max-attempts"],
@@ -144,37 +144,8 @@ const FILES: [(&str, &[&str], Rule); 9] = [
     ),
     (
         "client-side-operations-timeout/tests",
-        &["bulkWrite"],
-        LeftOut("needs the driver's operation bulkWrite"),
-    ),
-    (
-        "client-side-operations-timeout/tests",
         &["retryability-legacy-timeouts", "retryability-timeoutMS"],
         LeftOut("needs a driver's retries under timeoutMS"),
-    ),
-    (
-        "server-discovery-and-monitoring/tests/unified",
-        &["rediscover-quickly-after-step-down"],
-        NotApplicable("`Client` watches the servers of the connection string alone"),
-    ),
-    (
-        "server-discovery-and-monitoring/tests/unified",
-        &[
-            "loadbalanced-emit-topology-changed-before-close",
-            "replicaset-emit-topology-changed-before-close",
-            "sharded-emit-topology-changed-before-close",
-            "standalone-emit-topology-changed-before-close",
-        ],
-        NotApplicable(
-            "events of a topology are the driver's; `Client` logs its changes, see logging-*",
-        ),
-    ),
-    (
-        "server-discovery-and-monitoring/tests/unified",
-        &["logging-replicaset"],
-        LeftOut(
-            "needs a replica set of three servers; logging-standalone shows the messages of one",
-        ),
     ),
 ];
 

@@ -1,4 +1,4 @@
-//! What the shells log, by the port of the server: the one `tracing` subscriber of the process.
+//! What the shells log, by the ports of the servers: the one `tracing` subscriber of the process.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -14,65 +14,78 @@ use tracing::{Event, Metadata, Subscriber};
 use super::lock::lock;
 
 /// The targets in `tracing`, and the components in the specification.
-const COMPONENTS: [(&str, &str); 2] =
-    [("cenote::connection", "connection"), ("cenote::topology", "topology")];
+const COMPONENTS: [(&str, &str); 3] = [
+    ("cenote::connection", "connection"),
+    ("cenote::topology", "topology"),
+    ("cenote::server_selection", "serverSelection"),
+];
 
 static INSTALLED: OnceLock<Result<(), String>> = OnceLock::new();
 static RECORDED: Mutex<Recorded> = Mutex::new(Recorded::new());
 
 /// What is recorded now.
 struct Recorded {
-    servers: BTreeMap<u16, Server>,
+    /// By the first of the ports.
+    listeners: BTreeMap<u16, Listener>,
     /// By their `topologyId`.
     topologies: BTreeMap<String, Topology>,
 }
 
-/// The messages of these components about a server.
-struct Server {
+/// The messages of these components about the servers at these ports.
+struct Listener {
+    ports: Vec<u16>,
     components: Vec<String>,
     messages: Vec<LogMessage>,
+    /// Of the client: the first that names one of the ports.
+    topology: Option<String>,
 }
 
-/// Messages of a topology need not name a server. They are those of the first that one of them names.
+/// Messages of a topology need not name a server. They belong to the listener of the first that one of them names.
 enum Topology {
     Unassigned(Vec<LogMessage>),
-    Of(u16),
+    Of(Option<u16>),
 }
 
-/// Records messages about the server at a port until it is dropped.
+/// Records messages about the servers of a client until it is dropped.
 #[derive(Debug)]
 pub(in crate::conform) struct LogListener(u16);
 
 impl LogListener {
     /// # Errors
     ///
-    /// If the process has another subscriber, or the port another listener.
-    pub(in crate::conform) fn start(port: u16, components: Vec<String>) -> Result<Self, String> {
+    /// If the process has another subscriber, or one of the ports another listener.
+    pub(in crate::conform) fn start(
+        ports: Vec<u16>,
+        components: Vec<String>,
+    ) -> Result<Self, String> {
         let installed = INSTALLED.get_or_init(|| {
             set_global_default(LogSubscriber)
                 .map_err(|error| format!("no log can be observed: {error}"))
         });
         installed.clone()?;
-        let servers = &mut lock(&RECORDED).servers;
-        if servers.contains_key(&port) {
+        let first = *ports.first().ok_or("a client without a server")?;
+        let mut recorded = lock(&RECORDED);
+        if ports.iter().any(|port| recorded.listener(*port).is_some()) {
             return Err("the log of a server can be observed for one client at a time".to_owned());
         }
-        servers.insert(port, Server { components, messages: Vec::new() });
-        Ok(Self(port))
+        let listener = Listener { ports, components, messages: Vec::new(), topology: None };
+        recorded.listeners.insert(first, listener);
+        Ok(Self(first))
     }
 
     /// All messages so far.
     pub(in crate::conform) fn messages(&self) -> Vec<LogMessage> {
         let recorded = lock(&RECORDED);
-        recorded.servers.get(&self.0).map(|server| server.messages.clone()).unwrap_or_default()
+        let listener = recorded.listeners.get(&self.0);
+        listener.map(|listener| listener.messages.clone()).unwrap_or_default()
     }
 }
 
 impl Drop for LogListener {
     fn drop(&mut self) {
         let mut recorded = lock(&RECORDED);
-        recorded.servers.remove(&self.0);
-        if recorded.servers.is_empty() {
+        recorded.listeners.remove(&self.0);
+        if recorded.listeners.is_empty() {
             recorded.topologies.clear();
         }
     }
@@ -80,31 +93,46 @@ impl Drop for LogListener {
 
 impl Recorded {
     const fn new() -> Self {
-        Self { servers: BTreeMap::new(), topologies: BTreeMap::new() }
+        Self { listeners: BTreeMap::new(), topologies: BTreeMap::new() }
     }
 
     fn record(&mut self, message: LogMessage) {
         let port = message.data["serverPort"].as_u64().and_then(|port| u16::try_from(port).ok());
+        let listener = port.map(|port| self.listener(port));
         let Some(id) = message.data["topologyId"].as_str().map(str::to_owned) else {
-            return port.map_or((), |port| self.record_of(port, vec![message]));
+            return self.record_of(listener.flatten(), vec![message]);
         };
-        let topology = self.topologies.entry(id).or_insert(Topology::Unassigned(Vec::new()));
-        let (port, messages) = match (&mut *topology, port) {
-            (&mut Topology::Of(port), _) => (port, vec![message]),
+        let topology =
+            self.topologies.entry(id.clone()).or_insert(Topology::Unassigned(Vec::new()));
+        let (listener, messages) = match (&mut *topology, listener) {
+            (&mut Topology::Of(listener), _) => (listener, vec![message]),
             (Topology::Unassigned(messages), None) => return messages.push(message),
-            (Topology::Unassigned(messages), Some(port)) => {
+            (Topology::Unassigned(messages), Some(listener)) => {
                 messages.push(message);
-                (port, std::mem::take(messages))
+                let messages = std::mem::take(messages);
+                let is_of_another = |first: &u16| {
+                    let known = self.listeners.get(first).and_then(|it| it.topology.as_ref());
+                    known.is_some_and(|known| *known != id)
+                };
+                let listener = listener.filter(|first| !is_of_another(first));
+                let claimed = listener.and_then(|first| self.listeners.get_mut(&first));
+                claimed.into_iter().for_each(|it| it.topology = Some(id.clone()));
+                *topology = Topology::Of(listener);
+                (listener, messages)
             }
         };
-        *topology = Topology::Of(port);
-        self.record_of(port, messages);
+        self.record_of(listener, messages);
     }
 
-    fn record_of(&mut self, port: u16, messages: Vec<LogMessage>) {
-        let Some(Server { components, messages: recorded }) = self.servers.get_mut(&port) else {
-            return;
-        };
+    /// The first port of the listener to this one.
+    fn listener(&self, port: u16) -> Option<u16> {
+        let found = self.listeners.iter().find(|(_, listener)| listener.ports.contains(&port));
+        found.map(|(first, _)| *first)
+    }
+
+    fn record_of(&mut self, listener: Option<u16>, messages: Vec<LogMessage>) {
+        let listener = listener.and_then(|first| self.listeners.get_mut(&first));
+        let Some(Listener { components, messages: recorded, .. }) = listener else { return };
         recorded.extend(messages.into_iter().filter(|it| components.contains(&it.component)));
     }
 }
@@ -122,7 +150,7 @@ impl Subscriber for LogSubscriber {
     }
 
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        component(metadata).is_some() && !lock(&RECORDED).servers.is_empty()
+        component(metadata).is_some() && !lock(&RECORDED).listeners.is_empty()
     }
 
     fn new_span(&self, _: &Attributes<'_>) -> Id {

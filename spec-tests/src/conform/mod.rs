@@ -15,7 +15,7 @@
 //!   ├ monitoring  round-trip times
 //!   └ topology    discovery, errors of applications, and selection
 //! shell         the shells with real sockets, behind one trait
-//! target, outcome, place, logs, cpu_time   what several of them use
+//! target, outcome, place, logs, read_preference, cpu_time   what several of them use
 //! ```
 
 mod catalogue;
@@ -28,6 +28,7 @@ mod monitoring;
 mod outcome;
 mod place;
 mod play;
+mod read_preference;
 mod seedlist;
 mod shell;
 mod target;

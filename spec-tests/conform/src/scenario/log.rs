@@ -246,8 +246,8 @@ fn shown(value: &LogValue<'_>) -> Value {
     match value {
         LogValue::Int(number) => json!(number),
         LogValue::Double(number) => json!(number),
-        LogValue::Text(text) => json!(text),
-        other => json!(other.to_string()),
+        LogValue::Bool(is_so) => json!(is_so),
+        text @ (LogValue::Text(_) | _) => json!(text.to_string()),
     }
 }
 

@@ -34,7 +34,10 @@ impl cenote_conform::Target for OnSockets {
         let listen = |log: &Log| {
             log.require_levels_of_tracing()?;
             let port = setup.address().port().ok_or("a server without a port")?;
-            Ok::<_, String>((log.clone(), LogListener::start(port, vec!["connection".to_owned()])?))
+            Ok::<_, String>((
+                log.clone(),
+                LogListener::start(vec![port], vec!["connection".to_owned()])?,
+            ))
         };
         let log = setup.log.as_ref().map(listen).transpose()?;
         let recorder = setup.recorder;

@@ -157,12 +157,13 @@ impl Client for OnShell {
         to: Option<ServerChoice>,
     ) -> Result<ConnectionDescription, Refusal> {
         let selector = self.watcher_told.selector(to)?;
-        let connection = self.client()?.check_out(&selector)?;
+        let connection = self.client()?.check_out(&selector, OperationOptions::new())?;
         Ok(self.hold(connection))
     }
 
     fn kind_of(&self, server: usize) -> Option<String> {
-        self.watching.as_ref()?.kinds().get(server)?.clone()
+        let servers = self.watching.as_ref()?.servers();
+        servers.get(server)?.kind.map(|kind| kind.name().to_owned())
     }
 
     fn told(&self, server: usize) -> Vec<Value> {

@@ -6,10 +6,11 @@ use std::time::{Duration, Instant};
 
 use bson::{RawDocument, RawDocumentBuf};
 use cenote_core::address::ServerAddress;
-use cenote_core::client::{ClientError, Selector};
-use cenote_core::connect::{AccessToken, ConnectionDescription, DriverInfo, ServerKind};
+use cenote_core::client::{ClientError, Selector, ServerStatus};
+use cenote_core::connect::{AccessToken, ConnectionDescription, DriverInfo};
 use cenote_core::error::{ConnectionError, OperationError, PoolError};
 use cenote_core::pool::{InvalidOptions, PoolOptions, Purpose, ServiceId, Snapshot};
+use cenote_core::topology::TopologyDescription;
 use cenote_core::wire::MessageBuf;
 use cenote_shell::builder::Builder;
 use cenote_shell::connection::{self, MongoConnector};
@@ -17,7 +18,7 @@ use cenote_shell::operation::OperationOptions;
 use cenote_shell::runtime::{CurrentRuntime, Network};
 use cenote_shell::{client, pool};
 
-use super::{Cancel, Client, ClientSetup, Connection, Done, Pool, PoolSetup, Shell, address};
+use super::{Cancel, Client, ClientSetup, Connection, Done, Pin, Pool, PoolSetup, Shell, address};
 
 /// Runs futures of one runtime for threads that are not its own.
 pub(super) trait Executor: Clone + Send + Sync + 'static {
@@ -55,6 +56,7 @@ type PoolOf<E> = pool::Pool<<E as Executor>::Runtime, MongoConnector<<E as Execu
 type Pooled<E> =
     pool::PooledConnection<<E as Executor>::Runtime, MongoConnector<<E as Executor>::Runtime>>;
 type ClientOf<E> = client::Client<<E as Executor>::Runtime>;
+type Pinned<E> = client::Pinned<<E as Executor>::Runtime>;
 
 fn connection<E: Executor>(inner: Pooled<E>, executor: &E) -> Box<dyn Connection> {
     Box::new(On { inner, executor: executor.without_keep_alive() })
@@ -214,8 +216,25 @@ impl<E: Executor> Connection for On<E, Pooled<E>> {
 }
 
 impl<E: Executor> Client for On<E, ClientOf<E>> {
-    fn check_out(&self, selector: &Selector) -> Result<Box<dyn Connection>, ClientError> {
-        Ok(connection(self.executor.block_on(self.inner.check_out(selector))?, &self.executor))
+    fn check_out(
+        &self,
+        selector: &Selector,
+        options: OperationOptions,
+    ) -> Result<Box<dyn Connection>, ClientError> {
+        let checked_out = self.inner.check_out_with(selector, options);
+        Ok(connection(self.executor.block_on(checked_out)?, &self.executor))
+    }
+
+    fn pin(
+        &self,
+        selector: &Selector,
+        purpose: Purpose,
+        options: OperationOptions,
+    ) -> Result<Box<dyn Pin>, ClientError> {
+        let pinned = self.inner.pin_with(selector, purpose, options);
+        let (inner, executor) =
+            (self.executor.block_on(pinned)?, self.executor.without_keep_alive());
+        Ok(Box::new(On { inner, executor }))
     }
 
     fn command(
@@ -227,9 +246,12 @@ impl<E: Executor> Client for On<E, ClientOf<E>> {
         self.executor.block_on(self.inner.command_with(database, command, options))
     }
 
-    fn kinds(&self) -> Vec<Option<String>> {
-        let name = |kind: ServerKind| kind.name().to_owned();
-        self.inner.servers().iter().map(|server| server.kind.map(name)).collect()
+    fn servers(&self) -> Vec<ServerStatus> {
+        self.inner.servers()
+    }
+
+    fn topology(&self) -> Arc<TopologyDescription> {
+        self.inner.topology()
     }
 
     fn pool(&self, address: &ServerAddress) -> Option<Arc<dyn Pool>> {
@@ -245,5 +267,20 @@ impl<E: Executor> Client for On<E, ClientOf<E>> {
         let deadline = (Instant::now() + limit).into();
         let closed = self.executor.block_on(self.inner.close_before(deadline));
         closed.map_err(|left| left.to_string())
+    }
+}
+
+impl<E: Executor> Pin for On<E, Pinned<E>> {
+    fn command(
+        &mut self,
+        database: &str,
+        command: &RawDocument,
+        begin: &mut dyn FnMut(Option<ServiceId>),
+    ) -> Result<RawDocumentBuf, ClientError> {
+        let Self { inner: pinned, executor } = self;
+        executor.block_on(pinned.with_connection(async |connection| {
+            begin(connection.service_id());
+            Ok(connection.command(database, command).await?)
+        }))
     }
 }

@@ -5,16 +5,17 @@ use std::time::{Duration, Instant};
 
 use bson::{RawDocument, RawDocumentBuf};
 use cenote_core::address::ServerAddress;
-use cenote_core::client::{ClientError, Selector};
-use cenote_core::connect::{AccessToken, ConnectionDescription, DriverInfo, ServerKind};
+use cenote_core::client::{ClientError, Selector, ServerStatus};
+use cenote_core::connect::{AccessToken, ConnectionDescription, DriverInfo};
 use cenote_core::error::{ConnectionError, OperationError, PoolError};
 use cenote_core::pool::{InvalidOptions, PoolOptions, Purpose, ServiceId, Snapshot};
+use cenote_core::topology::TopologyDescription;
 use cenote_core::wire::MessageBuf;
 use cenote_mio::{Builder, MongoConnector, PooledConnection};
 use cenote_shell::operation::OperationOptions;
 
 use super::{
-    Cancel, Client, ClientSetup, Connection, Done, Pool, PoolSetup, Shell, address,
+    Cancel, Client, ClientSetup, Connection, Done, Pin, Pool, PoolSetup, Shell, address,
     check_out_on_a_thread,
 };
 
@@ -165,8 +166,21 @@ impl Connection for PooledConnection<MongoConnector> {
 }
 
 impl Client for cenote_mio::Client {
-    fn check_out(&self, selector: &Selector) -> Result<Box<dyn Connection>, ClientError> {
-        Ok(Box::new(self.check_out(selector)?))
+    fn check_out(
+        &self,
+        selector: &Selector,
+        options: OperationOptions,
+    ) -> Result<Box<dyn Connection>, ClientError> {
+        Ok(Box::new(self.check_out_with(selector, options)?))
+    }
+
+    fn pin(
+        &self,
+        selector: &Selector,
+        purpose: Purpose,
+        options: OperationOptions,
+    ) -> Result<Box<dyn Pin>, ClientError> {
+        Ok(Box::new(self.pin_with(selector, purpose, options)?))
     }
 
     fn command(
@@ -178,9 +192,12 @@ impl Client for cenote_mio::Client {
         self.command_with(database, command, options)
     }
 
-    fn kinds(&self) -> Vec<Option<String>> {
-        let name = |kind: ServerKind| kind.name().to_owned();
-        self.servers().iter().map(|server| server.kind.map(name)).collect()
+    fn servers(&self) -> Vec<ServerStatus> {
+        self.servers()
+    }
+
+    fn topology(&self) -> Arc<TopologyDescription> {
+        self.topology()
     }
 
     fn pool(&self, address: &ServerAddress) -> Option<Arc<dyn Pool>> {
@@ -194,5 +211,19 @@ impl Client for cenote_mio::Client {
 
     fn close_within(&self, limit: Duration) -> Result<(), String> {
         self.close_before(Instant::now() + limit).map_err(|left| left.to_string())
+    }
+}
+
+impl Pin for cenote_mio::Pinned {
+    fn command(
+        &mut self,
+        database: &str,
+        command: &RawDocument,
+        begin: &mut dyn FnMut(Option<ServiceId>),
+    ) -> Result<RawDocumentBuf, ClientError> {
+        self.with_connection(|connection| {
+            begin(connection.service_id());
+            Ok(connection.command(database, command)?)
+        })
     }
 }

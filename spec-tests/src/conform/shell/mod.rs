@@ -15,11 +15,12 @@ use std::time::{Duration, Instant};
 
 use bson::{RawDocument, RawDocumentBuf};
 use cenote_core::address::ServerAddress;
-use cenote_core::client::{ClientError, HeartbeatEvent, Selector, TopologyEvent};
+use cenote_core::client::{ClientError, HeartbeatEvent, Selector, ServerStatus, TopologyEvent};
 use cenote_core::connect::{ClientMetadata, ConnectionDescription, DriverInfo, ServerApi};
 use cenote_core::error::{ConnectionError, OperationError, PoolError};
 use cenote_core::log::LogSettings;
 use cenote_core::pool::{Event, InvalidOptions, PoolOptions, Purpose, ServiceId, Snapshot};
+use cenote_core::topology::TopologyDescription;
 use cenote_core::uri::{ConnectionString, UriError};
 use cenote_core::wire::MessageBuf;
 use cenote_shell::failure::Failure;
@@ -136,7 +137,17 @@ pub(super) trait Connection: Send {
 
 /// A client of one or more servers.
 pub(super) trait Client: Send + Sync {
-    fn check_out(&self, selector: &Selector) -> Result<Box<dyn Connection>, ClientError>;
+    fn check_out(
+        &self,
+        selector: &Selector,
+        options: OperationOptions,
+    ) -> Result<Box<dyn Connection>, ClientError>;
+    fn pin(
+        &self,
+        selector: &Selector,
+        purpose: Purpose,
+        options: OperationOptions,
+    ) -> Result<Box<dyn Pin>, ClientError>;
     fn command(
         &self,
         database: &str,
@@ -144,8 +155,8 @@ pub(super) trait Client: Send + Sync {
         options: OperationOptions,
     ) -> Result<RawDocumentBuf, ClientError>;
 
-    /// What each server is, as far as it is known.
-    fn kinds(&self) -> Vec<Option<String>>;
+    fn servers(&self) -> Vec<ServerStatus>;
+    fn topology(&self) -> Arc<TopologyDescription>;
 
     /// The pool of a host of the connection string.
     fn pool(&self, address: &ServerAddress) -> Option<Arc<dyn Pool>>;
@@ -158,6 +169,18 @@ pub(super) trait Client: Send + Sync {
     ///
     /// How many connections are still checked out.
     fn close_within(&self, limit: Duration) -> Result<(), String>;
+}
+
+/// The server of a cursor or a transaction. Dropping it unpins it.
+pub(super) trait Pin: Send {
+    /// Runs a command on the connection that is pinned, or on one to the same server. `begin` is told before that which
+    /// service it goes to.
+    fn command(
+        &mut self,
+        database: &str,
+        command: &RawDocument,
+        begin: &mut dyn FnMut(Option<ServiceId>),
+    ) -> Result<RawDocumentBuf, ClientError>;
 }
 
 /// Takes events.

@@ -1,6 +1,6 @@
 //! Plays the files of `server-selection/tests/server_selection` and `max-staleness/tests`.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,13 +13,14 @@ use cenote_core::connect::ConnectionDescription;
 use cenote_core::monitor::{RoundTrip, ServerDescription};
 use cenote_core::pool::Instant;
 use cenote_core::topology::{Input, Topology, TopologyOptions};
-use cenote_core::uri::{ConnectionString, ReadPreferenceMode};
+use cenote_core::uri::ConnectionString;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::format::document as raw;
 use super::watched::hello_options;
 use crate::conform::outcome::{Outcome, Verdict};
+use crate::conform::read_preference::Preference;
 use crate::conform::target::Target;
 
 #[derive(Debug, Deserialize)]
@@ -45,17 +46,6 @@ enum Operation {
     #[default]
     Read,
     Write,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Preference {
-    #[serde(default)]
-    mode: Option<String>,
-    #[serde(default)]
-    tag_sets: Vec<BTreeMap<String, String>>,
-    #[serde(rename = "maxStalenessSeconds")]
-    max_staleness_seconds: Option<u64>,
 }
 
 /// A topology as the machine is to find it.
@@ -135,20 +125,7 @@ impl File {
         if self.operation == Operation::Write {
             return Ok(ReadPreference::PRIMARY);
         }
-        let Preference { mode, tag_sets, max_staleness_seconds } = &self.read_preference;
-        let mut preference = ReadPreference::of_mode(match mode.as_deref() {
-            None | Some("Primary") => ReadPreferenceMode::Primary,
-            Some("PrimaryPreferred") => ReadPreferenceMode::PrimaryPreferred,
-            Some("Secondary") => ReadPreferenceMode::Secondary,
-            Some("SecondaryPreferred") => ReadPreferenceMode::SecondaryPreferred,
-            Some("Nearest") => ReadPreferenceMode::Nearest,
-            Some(other) => {
-                return Err(wrong_at("read_preference/mode", format!("no mode {other}")));
-            }
-        });
-        preference.tag_sets.clone_from(tag_sets);
-        preference.max_staleness = max_staleness_seconds.map(Duration::from_secs);
-        Ok(preference)
+        self.read_preference.read().map_err(|what| wrong_at("read_preference", what))
     }
 
     fn judge(&self, found: &[Described<'_>]) -> Result<(), String> {

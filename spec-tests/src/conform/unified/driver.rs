@@ -3,7 +3,7 @@
 use super::format::{Action, Operation, Test};
 
 /// Operations that are more than one command, or whose command the endpoint does not know.
-pub(super) const OPERATIONS: [&str; 3] = ["bulkWrite", "createChangeStream", "withTransaction"];
+pub(super) const OPERATIONS: [&str; 2] = ["createChangeStream", "withTransaction"];
 
 /// The first operation of a test that cannot be played, as the reason why the test is not applicable.
 pub(super) fn needed_by(test: &Test) -> Option<String> {

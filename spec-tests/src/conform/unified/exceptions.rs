@@ -14,7 +14,7 @@ struct Exception {
     reason: &'static str,
 }
 
-const EXCEPTIONS: [Exception; 5] = [
+const EXCEPTIONS: [Exception; 4] = [
     Exception {
         file: "client-side-operations-timeout/tests/command-execution",
         test: "command is not sent if RTT is greater than timeoutMS",
@@ -24,11 +24,6 @@ const EXCEPTIONS: [Exception; 5] = [
         file: "client-side-operations-timeout/tests/command-execution",
         test: "short-circuit is not enabled with only 1 RTT measurement",
         reason: BACKGROUND_HELLO,
-    },
-    Exception {
-        file: "unified/logging-sharded",
-        test: "Topology lifecycle",
-        reason: "needs two routers; logging-standalone shows the messages of one server",
     },
     Exception {
         file: "logging/connection-pool-options",

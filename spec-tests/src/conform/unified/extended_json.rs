@@ -3,7 +3,7 @@
 use bson::Bson;
 use serde_json::{Map, Value};
 
-/// Extended JSON as BSON, with the fields in the order of the file.
+/// Extended JSON as BSON. Its fields are not in the order of the file.
 ///
 /// # Errors
 ///

@@ -2,12 +2,14 @@
 //! nothing in a file is passed over in silence.
 
 use std::collections::BTreeMap;
+use std::time::Instant;
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use super::driver;
+use crate::conform::read_preference::Preference;
 use cenote_conform::document::nested::{self, read_variant};
 use cenote_conform::{RequirementId, Version, parse_version};
 
@@ -103,6 +105,18 @@ pub(super) struct Test {
     pub(super) outcome: Vec<Data>,
 }
 
+impl Test {
+    /// Whether it looks at the servers of a deployment, and not at one of them alone.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "all others are about one server")]
+    pub(super) fn looks_at_topology(&self) -> bool {
+        self.operations.iter().any(|operation| match &operation.action {
+            Action::RecordTopologyDescription { .. } => true,
+            Action::WaitForEvent { event, .. } => event.name == "topologyDescriptionChangedEvent",
+            _ => false,
+        })
+    }
+}
+
 /// The documents of a collection.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
@@ -175,16 +189,9 @@ pub(super) struct CollectionDefinition {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(super) struct CollectionOptions {
-    pub(super) read_preference: Option<ReadPreference>,
+    pub(super) read_preference: Option<Preference>,
     #[serde(rename = "timeoutMS")]
     pub(super) timeout_ms: Option<u64>,
-}
-
-/// Which servers one would like to read from. There is one here, which is told of it.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct ReadPreference {
-    pub(super) mode: String,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -248,6 +255,8 @@ pub(super) struct Limits {
     pub(super) timeout: Option<u64>,
     /// `maxTimeMS`, which a driver sends where no timeout applies.
     pub(super) max_time: Option<i64>,
+    /// When an operation of several commands has to end.
+    pub(super) deadline: Option<Instant>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -307,7 +316,7 @@ pub(super) struct ExpectLogMessages {
 }
 
 /// The components whose messages can be observed.
-pub(super) const COMPONENTS: [&str; 2] = ["connection", "topology"];
+pub(super) const COMPONENTS: [&str; 3] = ["connection", "topology", "serverSelection"];
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
@@ -392,7 +401,8 @@ impl Limits {
     /// Takes them from the arguments of any operation.
     fn take(arguments: &mut Option<Value>) -> Result<Self, String> {
         let Some(Value::Object(map)) = arguments else { return Ok(Self::default()) };
-        let limits = Self { timeout: take(map, "timeoutMS")?, max_time: take(map, "maxTimeMS")? };
+        let (timeout, max_time) = (take(map, "timeoutMS")?, take(map, "maxTimeMS")?);
+        let limits = Self { timeout, max_time, deadline: None };
         if map.is_empty() {
             *arguments = None;
         }
@@ -459,6 +469,20 @@ pub(super) enum Action {
     Wait {
         ms: u64,
     },
+    RecordTopologyDescription {
+        client: String,
+        id: String,
+    },
+    AssertTopologyType {
+        topology_description: String,
+        topology_type: String,
+    },
+    WaitForPrimaryChange {
+        client: String,
+        prior_topology_description: String,
+        #[serde(rename = "timeoutMS")]
+        timeout_ms: u64,
+    },
     // Of clients, cursors and sessions.
     Close,
     AppendMetadata {
@@ -473,6 +497,13 @@ pub(super) enum Action {
     RunCommand {
         command: Map<String, Value>,
         command_name: String,
+        read_preference: Option<Preference>,
+    },
+    BulkWrite {
+        requests: Vec<WriteRequest>,
+    },
+    ClientBulkWrite {
+        models: Vec<WriteModel>,
     },
     ListDatabases {
         filter: Map<String, Value>,
@@ -559,6 +590,21 @@ pub(super) enum Action {
     OfDriver {
         name: String,
     },
+}
+
+/// One write of several in a collection.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase", rename_all_fields = "camelCase", deny_unknown_fields)]
+pub(super) enum WriteRequest {
+    InsertOne { document: Map<String, Value> },
+    ReplaceOne { filter: Map<String, Value>, replacement: Map<String, Value> },
+}
+
+/// One write of several in any collections.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase", rename_all_fields = "camelCase", deny_unknown_fields)]
+pub(super) enum WriteModel {
+    InsertOne { namespace: String, document: Map<String, Value> },
 }
 
 #[derive(Clone, Debug, Deserialize)]

@@ -8,7 +8,7 @@
 //! └ names       whether what it names is there
 //! exceptions    tests that do not concern this project, with the reason
 //! └ driver      tests that need more of a driver than there is here
-//! venue         the servers: an endpoint or two for each test
+//! venue         the servers: endpoints of their own for each test
 //! world         what has a name
 //! ├ act         what operations do
 //! └ client      the client of a shell, with operations
@@ -39,7 +39,7 @@ use std::time::Duration;
 use cenote_conform::{Document, Unreadable};
 
 use self::format::{File, Requirement, Serverless, Test, Topology};
-use self::venue::Venue;
+use self::venue::{Needs, Venue};
 use self::world::World;
 use super::cpu_time;
 use super::outcome::Outcome;
@@ -79,9 +79,12 @@ fn play(file: &File, test: &Test, target: Target) -> Result<(), String> {
 fn play_within(patience: Duration, file: &File, test: &Test, target: Target) -> Result<(), String> {
     let topology = topology(file, test)?;
     let requirements = || file.run_on_requirements.iter().chain(&test.run_on_requirements);
-    let by_password = requirements().any(|it| it.auth == Some(true));
-    let streams = !requirements().any(Requirement::is_before_streaming);
-    let venue = Venue::start(topology, by_password, streams)?;
+    let needs = Needs {
+        by_password: requirements().any(|it| it.auth == Some(true)),
+        streams: !requirements().any(Requirement::is_before_streaming),
+        members: file.tests.iter().any(Test::looks_at_topology),
+    };
+    let venue = Venue::start(topology, needs)?;
     venue.fill(&file.initial_data)?;
     let world = Arc::new(World::new(target, venue, act::perform));
     let watch = Watch::begin(&world, patience);

@@ -75,6 +75,18 @@ impl Names {
             Action::FailPoint { client, fail_point: _ }
             | Action::AssertNumberConnectionsCheckedOut { client, connections: _ }
             | Action::AssertSameLsidOnLastTwoCommands { client } => self.has("client", client),
+            Action::RecordTopologyDescription { client, id } => {
+                self.has("client", client)?;
+                self.0.insert(id.clone());
+                Ok(())
+            }
+            Action::AssertTopologyType { topology_description, topology_type: _ } => {
+                self.has("topologyDescription", topology_description)
+            }
+            Action::WaitForPrimaryChange { client, prior_topology_description, timeout_ms: _ } => {
+                self.has("client", client)?;
+                self.has("priorTopologyDescription", prior_topology_description)
+            }
             Action::WaitForEvent { client, event, count: _ }
             | Action::AssertEventCount { client, event, count: _ } => {
                 check_event("event", event)?;
@@ -104,6 +116,8 @@ impl Names {
             | Action::AbortTransaction
             | Action::EndSession
             | Action::RunCommand { .. }
+            | Action::BulkWrite { .. }
+            | Action::ClientBulkWrite { .. }
             | Action::ListDatabases { .. }
             | Action::ListDatabaseNames
             | Action::ListCollections { .. }
@@ -166,9 +180,12 @@ fn check_event(place: &str, event: &ExpectedEvent) -> Result<(), String> {
     check_fields(&place, &event.fields)
 }
 
+/// The levels of messages.
+const LEVELS: [&str; 2] = ["debug", "info"];
+
 fn check_message(place: &str, message: &ExpectLogMessage) -> Result<(), String> {
     for (key, seen, known) in
-        [("level", &message.level, &["debug"][..]), ("component", &message.component, &COMPONENTS)]
+        [("level", &message.level, &LEVELS[..]), ("component", &message.component, &COMPONENTS)]
     {
         if !known.contains(&&**seen) {
             let what =

@@ -6,6 +6,8 @@ use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use cenote_core::address::ServerAddress;
+use cenote_core::topology::TopologyDescription;
 use cenote_core::uri::ConnectionString;
 
 use super::client::cursor::Cursor;
@@ -17,7 +19,6 @@ use super::format::{COMPONENTS, ClientDefinition, CollectionOptions, Definition,
 use super::venue::Venue;
 use crate::conform::lock::lock;
 use crate::conform::logs::LogListener;
-use crate::conform::shell;
 use crate::conform::target::Target;
 
 /// Executes an operation. A parameter of the world, because operations know the world.
@@ -39,6 +40,8 @@ pub(super) enum Entity {
     Collection(NamedCollection),
     Session(Arc<Session>),
     Cursor(Arc<Mutex<Cursor>>),
+    /// What was known of the servers at one moment.
+    Topology(Arc<TopologyDescription>),
     /// A bucket of GridFS, with which nothing is done.
     Bucket,
     Thread(Arc<Thread>),
@@ -65,7 +68,7 @@ pub(super) struct NamedCollection {
 pub(super) struct TestClient {
     uri: String,
     target: Target,
-    /// Whether it has several servers behind its load balancer.
+    /// Whether it uses several routers, or several servers behind its load balancer.
     pub(super) several: bool,
     observed: Vec<String>,
     /// Commands whose events are not observed.
@@ -89,6 +92,7 @@ impl Entity {
             | Self::Collection(_)
             | Self::Session(_)
             | Self::Cursor(_)
+            | Self::Topology(_)
             | Self::Bucket
             | Self::Thread(_) => None,
         }
@@ -106,7 +110,7 @@ impl TestClient {
         Ok(client)
     }
 
-    /// What is logged of its server.
+    /// What is logged of its servers.
     ///
     /// # Errors
     ///
@@ -176,6 +180,13 @@ impl World {
         Ok(session)
     }
 
+    pub(super) fn topology(&self, id: &str) -> Result<Arc<TopologyDescription>, String> {
+        let Entity::Topology(topology) = self.entity(id)? else {
+            return Err(format!("{id} is no topology description"));
+        };
+        Ok(topology)
+    }
+
     pub(super) fn thread(&self, id: &str) -> Result<Arc<Thread>, String> {
         let Entity::Thread(thread) = self.entity(id)? else {
             return Err(format!("{id} is no thread"));
@@ -194,7 +205,10 @@ impl World {
                 Entity::Session(session) => session.end(),
                 Entity::Cursor(cursor) => lock(&cursor).close(),
                 Entity::Client(client) => clients.push(client),
-                Entity::Database(_) | Entity::Collection(_) | Entity::Bucket => {}
+                Entity::Database(_)
+                | Entity::Collection(_)
+                | Entity::Topology(_)
+                | Entity::Bucket => {}
             }
         }
         for client in clients {
@@ -256,8 +270,8 @@ impl World {
         let logged = if components.is_empty() {
             None
         } else {
-            let port = shell::address(&parsed)?.port().ok_or("a server without a port")?;
-            Some(LogListener::start(port, components)?)
+            let ports = parsed.hosts.iter().filter_map(ServerAddress::port).collect();
+            Some(LogListener::start(ports, components)?)
         };
         let client = TestClient {
             uri,

@@ -1,20 +1,23 @@
 //! The operations that are commands, and those of cursors and sessions.
 
+use std::slice;
 use std::sync::{Arc, Mutex};
 
 use bson::{Bson, Document, doc};
+use cenote_core::client::Selector;
 use cenote_core::connect::DriverInfo;
 use serde_json::{Map, Value};
 
 use super::Outcome;
 use crate::conform::lock::lock;
+use crate::conform::read_preference::Preference;
 use crate::conform::unified::client::command::{Command, Safety, body};
 use crate::conform::unified::client::cursor::Cursor;
 use crate::conform::unified::client::session::Session;
 use crate::conform::unified::client::{Client, Failure};
 use crate::conform::unified::extended_json::{bson, document};
 use crate::conform::unified::format::{
-    Action, CollectionOptions, DriverInfoOptions, Find, Limits, Operation, ReadPreference,
+    Action, CollectionOptions, DriverInfoOptions, Find, Limits, Operation, WriteModel, WriteRequest,
 };
 use crate::conform::unified::world::{Database, Entity, NamedCollection, World};
 
@@ -35,6 +38,7 @@ pub(super) fn act(world: &World, operation: &Operation) -> Result<Outcome, Failu
         }
         Entity::Session(session) => on_session(&session, &operation.action),
         Entity::Cursor(cursor) => on_cursor(&cursor, &operation.action),
+        Entity::Topology(_) => Err(cannot("a topology description", &operation.action)),
         Entity::Bucket => Err(cannot("a bucket", &operation.action)),
         Entity::Thread(_) => Err(cannot("a thread", &operation.action)),
     }
@@ -52,6 +56,10 @@ fn on_client(client: &Arc<Client>, operation: &Operation) -> Result<Outcome, Fai
             let driver = DriverInfo::new(name, version.as_deref(), platform.as_deref());
             client.append_metadata(driver.map_err(|error| Failure::script(error.to_string()))?);
             return Ok(Outcome::Nothing);
+        }
+        Action::ClientBulkWrite { models } => {
+            let bulk = Command::new("admin", bulk_write(models)?, Safety::Write);
+            return value(client.run(&bulk)?.0);
         }
         Action::ListDatabases { filter } => list.insert("filter", filtered(filter)?),
         Action::ListDatabaseNames => list.insert("nameOnly", true),
@@ -72,12 +80,15 @@ fn on_database(database: &Database, operation: &Operation) -> Result<Outcome, Fa
         command
     };
     match &operation.action {
-        Action::RunCommand { command: body, command_name } => {
-            let body = filtered(body)?;
-            if body.keys().next() != Some(command_name) {
-                return Err(Failure::script(format!("the command is no {command_name}")));
-            }
-            value(client.run(&command(body, Safety::Unknown))?.0)
+        Action::RunCommand { command: fields, command_name, read_preference } => {
+            // The order of the keys is not that of the file.
+            let mut rest = filtered(fields)?;
+            let no_name = || Failure::script(format!("the command is no {command_name}"));
+            let mut body = body(command_name, rest.remove(command_name).ok_or_else(no_name)?);
+            body.extend(rest);
+            let mut command = command(body, Safety::Unknown);
+            prefer(&mut command, read_preference.as_ref())?;
+            value(client.run(&command)?.0)
         }
         Action::ListCollections { filter, batch_size } => {
             let list = command(list_collections(filter, *batch_size)?, Safety::Read);
@@ -121,7 +132,7 @@ struct Collection<'w> {
     client: Arc<Client>,
     database: String,
     name: String,
-    read_preference: Option<ReadPreference>,
+    read_preference: Option<Preference>,
     limits: Limits,
 }
 
@@ -176,7 +187,7 @@ impl<'w> Collection<'w> {
                 self.read(doc! { "distinct": &self.name, "key": field_name, "query": query })
             }
             Action::InsertOne { document, session } => {
-                let insert = self.insert(std::slice::from_ref(document))?;
+                let insert = self.insert(slice::from_ref(document))?;
                 self.run(insert, Safety::Write, session.as_deref())?;
                 let id = document.get("_id").cloned().unwrap_or_default();
                 Ok(Outcome::Value(serde_json::json!({ "insertedId": id })))
@@ -184,6 +195,7 @@ impl<'w> Collection<'w> {
             Action::InsertMany { documents } => {
                 self.run(self.insert(documents)?, Safety::Write, None)
             }
+            Action::BulkWrite { requests } => self.bulk_write(requests),
             Action::UpdateOne { filter, update } => self.update(filter, update, false),
             Action::UpdateMany { filter, update } => self.update(filter, update, true),
             Action::ReplaceOne { filter, replacement } => self.update(filter, replacement, false),
@@ -204,15 +216,33 @@ impl<'w> Collection<'w> {
         if let Some(sort) = &find.sort {
             command.insert("sort", filtered(sort)?);
         }
-        if let Some(ReadPreference { mode }) = &self.read_preference {
-            command.insert("$readPreference", doc! { "mode": mode });
-        }
         if let Some(size) = find.batch_size {
             command.insert("batchSize", size);
         }
         let session = self.session(find.session.as_deref())?;
-        let command = self.command(command, Safety::Read);
+        let mut command = self.command(command, Safety::Read);
+        prefer(&mut command, self.read_preference.as_ref())?;
         Cursor::open(&self.client, command, session, find.batch_size)
+    }
+
+    /// A command for each request, all within the time of one operation.
+    fn bulk_write(&self, requests: &[WriteRequest]) -> Result<Outcome, Failure> {
+        let operation_id = Some(self.client.next_operation());
+        let deadline = self.client.deadline(self.limits);
+        for request in requests {
+            let body = match request {
+                WriteRequest::InsertOne { document } => self.insert(slice::from_ref(document))?,
+                WriteRequest::ReplaceOne { filter, replacement } => {
+                    let update = doc! { "q": filtered(filter)?, "u": filtered(replacement)? };
+                    doc! { "update": &self.name, "updates": [update] }
+                }
+            };
+            let mut command = self.command(body, Safety::Write);
+            command.operation_id = operation_id;
+            command.limits.deadline = deadline;
+            self.client.run(&command)?;
+        }
+        Ok(Outcome::Nothing)
     }
 
     /// The documents of a command that opens a cursor.
@@ -328,6 +358,33 @@ fn all(cursor: Cursor) -> Result<Outcome, Failure> {
 
 fn value(reply: Document) -> Result<Outcome, Failure> {
     Ok(Outcome::Value(Bson::Document(reply).into_relaxed_extjson()))
+}
+
+/// Inserts into any collections, by one command.
+fn bulk_write(models: &[WriteModel]) -> Result<Document, Failure> {
+    let (mut operations, mut namespaces) = (Vec::new(), Vec::new());
+    for WriteModel::InsertOne { namespace, document } in models {
+        let known = namespaces.iter().position(|known| known == namespace);
+        let index = known.unwrap_or_else(|| {
+            namespaces.push(namespace.clone());
+            namespaces.len() - 1
+        });
+        let index = i32::try_from(index).map_err(|error| Failure::script(error.to_string()))?;
+        operations.push(doc! { "insert": index, "document": filtered(document)? });
+    }
+    let namespaces: Vec<_> = namespaces.iter().map(|name| doc! { "ns": name }).collect();
+    Ok(doc! { "bulkWrite": 1, "ops": operations, "nsInfo": namespaces })
+}
+
+/// Sends a command to a server that the read preference allows, which is told of it.
+fn prefer(command: &mut Command, preference: Option<&Preference>) -> Result<(), Failure> {
+    if let Some(preference) = preference {
+        let document = preference.document().map_err(Failure::script)?;
+        command.body.insert("$readPreference", document);
+        let preference = preference.read().map_err(Failure::script)?;
+        command.selector = Selector::ReadPreference(preference);
+    }
+    Ok(())
 }
 
 fn filtered(map: &Map<String, Value>) -> Result<Document, Failure> {

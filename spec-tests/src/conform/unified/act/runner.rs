@@ -5,13 +5,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::Outcome;
-use crate::conform::logs::LogListener;
 use crate::conform::unified::client::Failure;
 use crate::conform::unified::client::command::{Command, Safety};
 use crate::conform::unified::client::story::Told;
 use crate::conform::unified::extended_json::document;
 use crate::conform::unified::format::{Action, ExpectedEvent, Operation, RUNNER};
-use crate::conform::unified::world::World;
+use crate::conform::unified::world::{Entity, World};
 
 /// How long an event may take.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -48,6 +47,16 @@ pub(super) fn act(world: &Arc<World>, operation: &Operation) -> Option<Result<Ou
             thread::sleep(Duration::from_millis(*ms));
             Ok(())
         }
+        Action::RecordTopologyDescription { client, id } => {
+            script(record_topology(world, client, id))
+        }
+        Action::AssertTopologyType { topology_description, topology_type } => {
+            script(assert_topology_type(world, topology_description, topology_type))
+        }
+        Action::WaitForPrimaryChange { client, prior_topology_description, timeout_ms } => {
+            let limit = Duration::from_millis(*timeout_ms);
+            script(wait_for_primary(world, client, prior_topology_description, limit))
+        }
         _ => return None,
     };
     if operation.object != RUNNER {
@@ -81,11 +90,7 @@ fn wait_for(
     event: &ExpectedEvent,
     count: usize,
 ) -> Result<(), String> {
-    let client = world.client(client)?;
-    if event.name == "topologyDescriptionChangedEvent" {
-        return wait_for_log(client.logged()?, "Topology description changed", count);
-    }
-    let client = client.get()?;
+    let client = world.client(client)?.get()?;
     let enough = |told: &[Told]| times(told, event) >= count;
     if client.story().wait_until(PATIENCE, enough) {
         return Ok(());
@@ -94,17 +99,34 @@ fn wait_for(
     Err(format!("waited for {} {count} times, but saw it {seen} times", event.name))
 }
 
-/// A client has no events of its topology. It logs them.
-fn wait_for_log(logged: &LogListener, message: &str, count: usize) -> Result<(), String> {
-    let deadline = Instant::now() + PATIENCE;
+fn record_topology(world: &World, client: &str, id: &str) -> Result<(), String> {
+    let topology = world.client(client)?.get()?.topology();
+    world.save(id, Entity::Topology(topology))
+}
+
+fn assert_topology_type(world: &World, id: &str, expected: &str) -> Result<(), String> {
+    let seen = world.topology(id)?.kind.name();
+    if seen == expected { Ok(()) } else { Err(format!("expected {expected}, saw {seen}")) }
+}
+
+/// Until there is another primary than there was.
+fn wait_for_primary(
+    world: &World,
+    client: &str,
+    prior: &str,
+    limit: Duration,
+) -> Result<(), String> {
+    let (client, prior) = (world.client(client)?.get()?, world.topology(prior)?);
+    let prior = prior.primary().map(|(address, _)| address);
+    let deadline = Instant::now() + limit;
     loop {
-        let messages = logged.messages();
-        let seen = messages.iter().filter(|it| it.data["message"] == message).count();
-        if seen >= count {
+        let topology = client.topology();
+        let primary = topology.primary().map(|(address, _)| address);
+        if primary.is_some() && primary != prior {
             return Ok(());
         }
         if Instant::now() >= deadline {
-            return Err(format!("waited for `{message}` {count} times, but saw it {seen} times"));
+            return Err(format!("there is no other primary than {prior:?}: {topology}"));
         }
         thread::sleep(Duration::from_millis(10));
     }

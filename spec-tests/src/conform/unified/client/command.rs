@@ -1,18 +1,21 @@
-//! Sends a command: through the client of the shell, or on a connection, and once more where that is safe.
+//! Sends a command by the client of the shell, and once more where that is safe.
 
+use std::collections::BTreeSet;
+use std::sync::Mutex;
+use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::Duration;
 
 use bson::{Bson, Document, RawDocumentBuf, doc};
 use cenote_core::client::Selector;
-use cenote_core::pool::Purpose;
+use cenote_core::pool::{Purpose, ServiceId};
 use cenote_shell::operation::OperationOptions;
 use serde_json::{Value, json};
 
 use super::session_id::SessionId;
 use super::{Client, Failure};
 use crate::conform::lock::lock;
-use crate::conform::shell::Connection;
+use crate::conform::shell::Pin;
 use crate::conform::unified::format::{Family, Limits};
 
 /// A command that is not sent yet.
@@ -22,7 +25,10 @@ pub(in crate::conform::unified) struct Command {
     pub(in crate::conform::unified) body: Document,
     pub(in crate::conform::unified) safety: Safety,
     pub(in crate::conform::unified) purpose: Purpose,
+    pub(in crate::conform::unified) selector: Selector,
     pub(in crate::conform::unified) limits: Limits,
+    /// Of the operation, if that is more than this command.
+    pub(in crate::conform::unified) operation_id: Option<i64>,
 }
 
 /// Whether a command may be sent twice.
@@ -37,13 +43,40 @@ pub(in crate::conform::unified) enum Safety {
 }
 
 /// A reply, and behind a load balancer the connection on which it came.
-pub(in crate::conform::unified) type Answer = (Document, Option<Box<dyn Connection>>);
+pub(in crate::conform::unified) type Answer = (Document, Option<Box<dyn Pin>>);
 
 impl Command {
     pub(in crate::conform::unified) fn new(database: &str, body: Document, safety: Safety) -> Self {
-        let (database, purpose) = (database.to_owned(), Purpose::Other);
-        Self { database, body, safety, purpose, limits: Limits::default() }
+        let (purpose, selector) = (Purpose::Other, Selector::Primary);
+        let (limits, operation_id) = (Limits::default(), None);
+        let database = database.to_owned();
+        Self { database, body, safety, purpose, selector, limits, operation_id }
     }
+
+    fn options(&self) -> OperationOptions {
+        let options = OperationOptions::new().with_name(interned(self.body.keys().next()));
+        let options = match self.limits {
+            Limits { deadline: Some(deadline), .. } => options.with_deadline(deadline),
+            Limits { timeout: Some(limit), .. } => {
+                options.with_timeout(Duration::from_millis(limit))
+            }
+            Limits { .. } => options,
+        };
+        self.operation_id.map_or(options, |id| options.with_id(id))
+    }
+}
+
+/// Names of commands as the options of operations want them, which drivers have in their code.
+fn interned(name: Option<&String>) -> &'static str {
+    static NAMES: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
+    let name = name.map(String::as_str).unwrap_or_default();
+    let mut names = lock(&NAMES);
+    if let Some(known) = names.get(name) {
+        return known;
+    }
+    let name = Box::leak(Box::<str>::from(name));
+    names.insert(name);
+    name
 }
 
 impl Client {
@@ -76,6 +109,7 @@ impl Client {
         session: &mut SessionId,
     ) -> Result<Answer, Failure> {
         let mut command = command.clone();
+        command.operation_id.get_or_insert_with(|| self.next_operation());
         command.body.insert("lsid", session.document());
         if command.safety == Safety::Write && self.retries_writes() {
             command.body.insert("txnNumber", session.next_number());
@@ -119,14 +153,17 @@ impl Client {
     /// Runs a command through the client of the shell. What the server receives is told, with what the shell has
     /// added; and how it ended, unless it was not sent.
     fn run_once(&self, command: &Command) -> Result<Document, Failure> {
-        let Command { database, body, limits, .. } = command;
+        let Command { database, body, selector, .. } = command;
         let raw = raw(body)?;
         let session = body.get_document("lsid").map_err(|_| Failure::script("no session"))?;
-        let options = OperationOptions::new();
-        let options = limits
-            .timeout
-            .map_or(options, |limit| options.with_timeout(Duration::from_millis(limit)));
-        let run = || self.client.command(database, &raw, options);
+        let options = command.options();
+        let run = || {
+            if *selector == Selector::Primary {
+                return self.client.command(database, &raw, options);
+            }
+            let mut connection = self.client.check_out(selector, options)?;
+            Ok(connection.command(database, &raw, None)?)
+        };
         let (reply, commands) = self.server.received.during(session, &self.story, run);
         let reply = read(reply.map_err(Failure::from));
         if commands > 0 {
@@ -146,54 +183,59 @@ impl Client {
         }
     }
 
-    /// Sends a command on this connection, and tells of it.
+    /// Sends a command to this server, and tells of it.
     ///
     /// # Errors
     ///
-    /// The connection's, or the server's refusal.
+    /// That there is no connection, that it failed, or the server's refusal.
     pub(super) fn send(
         &self,
-        connection: &mut dyn Connection,
+        pin: &mut dyn Pin,
         database: &str,
-        body: Document,
+        body: &Document,
     ) -> Result<Document, Failure> {
         let name = body.keys().next().cloned().unwrap_or_default();
-        let raw = raw(&body)?;
-        let service = connection.service_id().map(|id| id.to_string());
-        let tell = |event: &str, key: &str, value: Value| {
+        let raw = raw(body)?;
+        let mut started = None;
+        let tell = |event: &str, key: &str, value: Value, service: Option<ServiceId>| {
             let mut fields = json!({ "commandName": name, "databaseName": database, key: value });
-            if let Some(service) = &service {
-                fields["serviceId"] = json!(service);
+            if let Some(service) = service {
+                fields["serviceId"] = json!(service.to_string());
             }
             self.story.tell(Family::Command, event, fields);
         };
-        tell("commandStartedEvent", "command", plain(body));
-        let reply = read(connection.command(database, &raw, None).map_err(Failure::from));
-        self.tell_end(&reply, tell);
+        let reply = pin.command(database, &raw, &mut |service| {
+            tell("commandStartedEvent", "command", plain(body.clone()), service);
+            started = Some(service);
+        });
+        let reply = read(reply.map_err(Failure::from));
+        if let Some(service) = started {
+            self.tell_end(&reply, |event, key, value| tell(event, key, value, service));
+        }
         reply
     }
 
-    /// Waits for the server and for a connection.
+    /// Selects the server of a cursor or a transaction.
     ///
     /// # Errors
     ///
-    /// That there is none.
-    pub(super) fn check_out(&self, command: &Command) -> Result<Box<dyn Connection>, Failure> {
-        self.check_unlimited(command)?;
-        // A load balancer is always there, and purposes count behind it.
-        if self.pins() {
-            return Ok(self.pool.check_out(command.purpose, None)?);
-        }
-        Ok(self.client.check_out(&Selector::Primary)?)
+    /// That there is none, or no connection.
+    pub(super) fn pin(&self, command: &Command) -> Result<Box<dyn Pin>, Failure> {
+        Ok(self.client.pin(&command.selector, command.purpose, command.options())?)
     }
 
     fn attempt(&self, command: &Command) -> Result<Answer, Failure> {
         if !self.pins() {
             return Ok((self.run_once(command)?, None));
         }
-        let mut connection = self.check_out(command)?;
-        let reply = self.send(&mut *connection, &command.database, command.body.clone())?;
-        Ok((reply, Some(connection)))
+        self.check_unlimited(command)?;
+        let mut pin = self.pin(command)?;
+        let reply = self.send(&mut *pin, &command.database, &command.body)?;
+        Ok((reply, Some(pin)))
+    }
+
+    pub(in crate::conform::unified) fn next_operation(&self) -> i64 {
+        self.operations.fetch_add(1, Ordering::Relaxed)
     }
 
     fn may_try_again(&self, command: &Command, failure: &Failure, retries: u32) -> bool {

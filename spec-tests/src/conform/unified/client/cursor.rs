@@ -10,13 +10,13 @@ use cenote_core::pool::Purpose;
 use super::command::{Command, Safety};
 use super::session::Session;
 use super::{Client, Failure};
-use crate::conform::shell::Connection;
+use crate::conform::shell::Pin;
 
 /// What is left of a result.
 pub(in crate::conform::unified) struct Cursor {
     client: Arc<Client>,
     session: Option<Arc<Session>>,
-    pin: Option<Box<dyn Connection>>,
+    pin: Option<Box<dyn Pin>>,
     /// 0 when the server has no more.
     id: i64,
     database: String,
@@ -116,7 +116,7 @@ impl Cursor {
         command.purpose = Purpose::Cursor;
         let outcome = match (&self.session, &mut self.pin) {
             (Some(session), _) => session.run(&command),
-            (None, Some(pin)) => self.client.send(&mut **pin, &self.database, command.body),
+            (None, Some(pin)) => self.client.send(&mut **pin, &self.database, &command.body),
             (None, None) => self.client.run(&command).map(|(reply, _)| reply),
         };
         self.is_lost |= outcome.as_ref().is_err_and(Failure::is_network_error);

@@ -1,10 +1,11 @@
 //! The client of a shell, with as much of a driver around it as makes the files runnable: commands with one
-//! retry where that is safe, sessions, cursors. That part is for tests only.
+//! retry where that is safe, sessions, cursors. That part is for tests only. Discovery, selection, pools, timeouts,
+//! pinning, labels, authentication, events and messages are those of the client that is shipped.
 //!
 //! ```text
 //! story         what was told
 //! received      what the server got
-//! command       sends a command, on a connection or wherever, once or more
+//! command       sends a command, once or more
 //! cursor        results in batches, on the connection where they began
 //! session       transactions, on the connection where they began
 //! ```
@@ -17,19 +18,23 @@ pub(super) mod session;
 mod session_id;
 pub(super) mod story;
 
+use std::sync::atomic::AtomicI64;
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use bson::{Document, doc};
 use cenote_core::connect::DriverInfo;
-use cenote_core::pool::{Purpose, Snapshot};
+use cenote_core::pool::Snapshot;
+use cenote_core::topology::TopologyDescription;
 use cenote_core::uri::{ConnectionString, Mechanism};
 
+use self::command::{Command, Safety};
 pub(super) use self::error::Failure;
 use self::received::Received;
 use self::session_id::SessionId;
 use self::story::Story;
+use super::format::Limits;
 use super::venue::TOKEN;
 use crate::conform::lock::lock;
 use crate::conform::shell::{self, CLOSE_LIMIT, ClientSetup, Pool};
@@ -44,16 +49,18 @@ pub(super) struct Server {
     pub(super) numbers_writes: bool,
 }
 
-/// A client of one server.
+/// A client, with what a driver adds to it.
 pub(super) struct Client {
     uri: ConnectionString,
     client: Box<dyn shell::Client>,
-    /// Of its server.
+    /// Of the first host, for its runtime.
     pool: Arc<dyn Pool>,
     story: Arc<Story>,
     server: Server,
     /// Sessions that were used and are free.
     sessions: Mutex<Vec<SessionId>>,
+    /// How many operations there were.
+    operations: AtomicI64,
 }
 
 impl Client {
@@ -74,7 +81,8 @@ impl Client {
             on_topology_event: Some(Arc::new(move |told| sdam.topology(&told.event))),
         })?;
         let pool = client.pool(&shell::address(&uri)?).ok_or("a client without a pool")?;
-        Ok(Self { uri, client, pool, story, server, sessions: Mutex::default() })
+        let (sessions, operations) = (Mutex::default(), AtomicI64::new(1));
+        Ok(Self { uri, client, pool, story, server, sessions, operations })
     }
 
     /// What was told.
@@ -98,7 +106,19 @@ impl Client {
         self.client.append_metadata(driver);
     }
 
-    /// Waits until there are as many connections as `minPoolSize` says.
+    /// What is known of the servers.
+    pub(super) fn topology(&self) -> Arc<TopologyDescription> {
+        self.client.topology()
+    }
+
+    /// How long an operation of several commands may take from now on, if it has a limit.
+    pub(super) fn deadline(&self, limits: Limits) -> Option<Instant> {
+        let of_operation = limits.timeout.map(Duration::from_millis);
+        let limit = of_operation.or(self.uri.timeouts.operation);
+        limit.filter(|limit| !limit.is_zero()).map(|limit| Instant::now() + limit)
+    }
+
+    /// Waits until each pool has as many connections as `minPoolSize` says.
     ///
     /// # Errors
     ///
@@ -106,16 +126,15 @@ impl Client {
     pub(super) fn wait_for_min_pool_size(&self, limit: Duration) -> Result<(), String> {
         let deadline = Instant::now() + limit;
         loop {
-            let Snapshot { available, in_use, min_pool_size, .. } = self.pool.snapshot();
-            if available + in_use >= min_pool_size {
-                return Ok(());
+            let servers = self.client.servers();
+            let is_short = |pool: &Snapshot| pool.available + pool.in_use < pool.min_pool_size;
+            match servers.iter().find(|server| is_short(&server.pool)) {
+                None => return Ok(()),
+                Some(short) if Instant::now() >= deadline => {
+                    return Err(format!("minPoolSize is not reached after {limit:?}: {short}"));
+                }
+                Some(_) => thread::sleep(Duration::from_millis(5)),
             }
-            if Instant::now() >= deadline {
-                return Err(format!(
-                    "after {limit:?} {available} of {min_pool_size} connections are there"
-                ));
-            }
-            thread::sleep(Duration::from_millis(5));
         }
     }
 
@@ -132,10 +151,14 @@ impl Client {
     pub(super) fn close(&self) -> Result<(), String> {
         let sessions: Vec<Document> =
             lock(&self.sessions).drain(..).map(SessionId::into_document).collect();
-        if !sessions.is_empty() && self.pool.snapshot().available > 0 {
+        let has_connection =
+            || self.client.servers().iter().any(|server| server.pool.available > 0);
+        let has_server = || self.client.topology().has_writable_server();
+        if !sessions.is_empty() && has_connection() && has_server() {
+            let end = Command::new("admin", doc! { "endSessions": sessions }, Safety::Unknown);
             // The result does not matter.
-            if let Ok(mut connection) = self.pool.check_out(Purpose::Other, None) {
-                let _ = self.send(&mut *connection, "admin", doc! { "endSessions": sessions });
+            if let Ok(mut pin) = self.pin(&end) {
+                let _ = self.send(&mut *pin, &end.database, &end.body);
             }
         }
         self.client.close_within(CLOSE_LIMIT)

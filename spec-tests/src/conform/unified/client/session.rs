@@ -9,7 +9,7 @@ use super::command::{Command, Safety, body};
 use super::session_id::SessionId;
 use super::{Client, Failure};
 use crate::conform::lock::lock;
-use crate::conform::shell::Connection;
+use crate::conform::shell::Pin;
 use crate::conform::unified::format::TransactionOptions;
 
 /// An explicit session.
@@ -23,7 +23,7 @@ struct State {
     id: SessionId,
     phase: Phase,
     /// The transaction's, from its first command until it is unpinned.
-    pin: Option<Box<dyn Connection>>,
+    pin: Option<Box<dyn Pin>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -159,7 +159,7 @@ impl Session {
         outcome.map(drop)
     }
 
-    /// Sends on the pinned connection, or on a new one, which is pinned behind a load balancer.
+    /// Sends to the pinned server, or selects one and pins it.
     fn send_pinned(
         &self,
         mut command: Command,
@@ -167,16 +167,12 @@ impl Session {
     ) -> Result<Document, Failure> {
         self.client.check_unlimited(&command)?;
         command.purpose = Purpose::Transaction;
-        let mut connection = match state.pin.take() {
+        let pin = match state.pin.take() {
             Some(pinned) => pinned,
-            None => self.client.check_out(&command)?,
+            None => self.client.pin(&command)?,
         };
-        let Command { database, body, .. } = command;
-        let outcome = self.client.send(&mut *connection, &database, body);
-        if self.client.pins() {
-            state.pin = Some(connection);
-        }
-        outcome
+        let Command { database, body, .. } = &command;
+        self.client.send(&mut **state.pin.insert(pin), database, body)
     }
 }
 

@@ -11,7 +11,7 @@ use crate::conform::unified::client::story::Told;
 use crate::conform::unified::format::{ExpectEvents, ExpectedEvent, Family};
 
 /// Every event that the format knows and a test may name, with what may be said of it.
-const EVENTS: [(&str, Family, &[&str]); 19] = [
+const EVENTS: [(&str, Family, &[&str]); 21] = [
     ("poolCreatedEvent", Family::Cmap, &[]),
     ("poolReadyEvent", Family::Cmap, &[]),
     ("poolClearedEvent", Family::Cmap, &["hasServiceId", "interruptInUseConnections"]),
@@ -34,7 +34,9 @@ const EVENTS: [(&str, Family, &[&str]); 19] = [
         &["reply", "commandName", "databaseName", "hasServiceId"],
     ),
     ("commandFailedEvent", Family::Command, &["commandName", "databaseName", "hasServiceId"]),
-    ("topologyDescriptionChangedEvent", Family::Sdam, &[]),
+    ("topologyOpeningEvent", Family::Sdam, &[]),
+    ("topologyClosedEvent", Family::Sdam, &[]),
+    ("topologyDescriptionChangedEvent", Family::Sdam, &["previousDescription", "newDescription"]),
     ("serverHeartbeatStartedEvent", Family::Sdam, &["awaited"]),
     ("serverHeartbeatSucceededEvent", Family::Sdam, &["awaited"]),
     ("serverHeartbeatFailedEvent", Family::Sdam, &["awaited"]),
