@@ -135,10 +135,13 @@ fn options_are_read_without_a_warning() {
                 && sets[1].is_empty()
         }),
         ("OP-36", "maxStalenessSeconds=-1", |it| it.read_write.max_staleness.is_none()),
-        ("OP-36", "maxStalenessSeconds=90", |it| {
+        ("OP-36", "readPreference=primary&maxStalenessSeconds=-1&readPreferenceTags=", |it| {
+            it.read_write.max_staleness.is_none()
+        }),
+        ("OP-36", "readPreference=secondary&maxStalenessSeconds=90", |it| {
             it.read_write.max_staleness == Some(Duration::from_secs(90))
         }),
-        ("OP-36", "maxStalenessSeconds=2147483647", |it| {
+        ("OP-36", "readPreference=nearest&maxStalenessSeconds=2147483647", |it| {
             it.read_write.max_staleness == Some(Duration::from_secs(2_147_483_647))
         }),
         ("OP-26", LONGEST_NAME, |it| {

@@ -91,6 +91,7 @@ fn databases() {
 fn options() {
     let several = |option| UriError::SeveralHosts { option, hosts: 2 };
     let conflict = |first, second| UriError::Conflict { first, second };
+    let of_primary = |option| UriError::OfPrimary { option };
     let no_proxy = |option| UriError::ProxyHostMissing { option };
     let min_above_max = |min, max| UriError::Pool(InvalidOptions::MinAboveMax { min, max });
     let (balanced, direct) = ("loadBalanced=true", "directConnection=true");
@@ -117,6 +118,17 @@ fn options() {
         ("OP-04", "minPoolSize=101", min_above_max(101, 100)),
         ("OP-54", "authSource=", UriError::AuthSourceEmpty),
         ("AU-08", "authMechanism=MONGODB-CR", UriError::UnknownMechanism),
+        ("of the primary", "maxStalenessSeconds=120", of_primary("maxStalenessSeconds")),
+        (
+            "of the primary",
+            "readPreference=primary&maxStalenessSeconds=120",
+            of_primary("maxStalenessSeconds"),
+        ),
+        (
+            "of the primary",
+            "readPreferenceTags=&readPreferenceTags=a:b",
+            of_primary("readPreferenceTags"),
+        ),
     ];
     for (rule, options, expected) in cases {
         refused(rule, &format!("mongodb://a,b/?{options}"), expected);

@@ -104,6 +104,15 @@ pub enum UriError {
         /// The other.
         second: &'static str,
     },
+    /// The option is for other read preferences than `primary`.
+    #[error(
+        "{option} is for read preferences other than `primary`, which is the default: remove it, or \
+         set readPreference"
+    )]
+    OfPrimary {
+        /// The option.
+        option: &'static str,
+    },
     /// The option needs exactly one host.
     #[error("{option}=true needs exactly one host, but there are {hosts}: remove it or the others")]
     SeveralHosts {

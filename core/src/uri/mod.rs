@@ -151,7 +151,7 @@ impl ConnectionString {
             compression: CompressionOptions::read(&mut query),
             proxy: ProxyOptions::read(&mut query)?,
             retries: RetryOptions::read(&mut query),
-            read_write: ReadWriteOptions::read(&mut query),
+            read_write: ReadWriteOptions::read(&mut query)?,
             warnings: query.finish(),
         })
     }

@@ -1,7 +1,7 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use super::{
-    Expected,
+    Expected, UriError,
     query::{INTEGER_MAX, Pair, Query, whole_number},
 };
 
@@ -22,10 +22,11 @@ pub struct ReadWriteOptions {
     pub journal: Option<bool>,
     /// `readPreference`.
     pub read_preference: Option<ReadPreferenceMode>,
-    /// `readPreferenceTags`: sets of tags to try in this order; an empty set fits every server.
+    /// `readPreferenceTags`: sets of tags to try in this order; an empty set fits every server. Not for
+    /// [`Primary`](ReadPreferenceMode::Primary).
     pub read_preference_tags: Vec<BTreeMap<String, String>>,
     /// `maxStalenessSeconds`: how far behind a secondary may be; at least 90 s. Unset, and set to
-    /// −1, is without limit.
+    /// −1, is without limit. Not for [`Primary`](ReadPreferenceMode::Primary).
     pub max_staleness: Option<Duration>,
 }
 
@@ -74,10 +75,10 @@ impl ReadPreferenceMode {
 }
 
 impl ReadWriteOptions {
-    pub(super) fn read(query: &mut Query) -> Self {
+    pub(super) fn read(query: &mut Query) -> Result<Self, UriError> {
         query.rename("wtimeout", "wTimeoutMS");
         query.rename("j", "journal");
-        Self {
+        let read = Self {
             read_concern_level: query.text("readConcernLevel"),
             write_concern: write_concern(query),
             write_timeout: query.millis("wTimeoutMS", 0),
@@ -89,9 +90,28 @@ impl ReadWriteOptions {
             ),
             read_preference_tags: tag_sets(query),
             max_staleness: max_staleness(query),
+        };
+        read.check_primary().map(|()| read)
+    }
+
+    fn check_primary(&self) -> Result<(), UriError> {
+        if self.read_preference.unwrap_or(ReadPreferenceMode::Primary)
+            != ReadPreferenceMode::Primary
+        {
+            return Ok(());
         }
+        if self.max_staleness.is_some() {
+            return Err(UriError::OfPrimary { option: MAX_STALENESS });
+        }
+        if self.read_preference_tags.iter().any(|tags| !tags.is_empty()) {
+            return Err(UriError::OfPrimary { option: TAGS });
+        }
+        Ok(())
     }
 }
+
+const TAGS: &str = "readPreferenceTags";
+const MAX_STALENESS: &str = "maxStalenessSeconds";
 
 fn write_concern(query: &mut Query) -> Option<WriteConcern> {
     let pair = query.take("w")?;
@@ -109,12 +129,11 @@ fn write_concern(query: &mut Query) -> Option<WriteConcern> {
 
 /// The one option that is a list because it is given several times.
 fn tag_sets(query: &mut Query) -> Vec<BTreeMap<String, String>> {
-    let name = "readPreferenceTags";
     let mut sets = Vec::new();
-    for pair in query.take_all(name) {
+    for pair in query.take_all(TAGS) {
         match tag_set(&pair) {
             Some(set) => sets.push(set),
-            None => query.invalid(name, &pair, Expected::Pairs),
+            None => query.invalid(TAGS, &pair, Expected::Pairs),
         }
     }
     sets
@@ -132,15 +151,15 @@ fn tag_set(pair: &Pair) -> Option<BTreeMap<String, String>> {
 }
 
 fn max_staleness(query: &mut Query) -> Option<Duration> {
-    let name = "maxStalenessSeconds";
-    let pair = query.take(name)?;
+    let pair = query.take(MAX_STALENESS)?;
     match whole_number(pair.text()) {
         Some(-1) => None,
         Some(seconds) if (90..=i64::from(INTEGER_MAX)).contains(&seconds) => {
             Some(Duration::from_secs(seconds.unsigned_abs()))
         }
         None | Some(_) => {
-            query.invalid(name, &pair, Expected::Integer { min: 90, max: INTEGER_MAX.into() });
+            let expected = Expected::Integer { min: 90, max: INTEGER_MAX.into() };
+            query.invalid(MAX_STALENESS, &pair, expected);
             None
         }
     }
