@@ -59,12 +59,13 @@ const MUSTS: [(&str, &[u32]); 31] = [
 ];
 
 /// What the page calls the folders of official files.
-const FOLDERS: [(&str, &str); 11] = [
+const FOLDERS: [(&str, &str); 12] = [
     ("cmap-format", "connection-monitoring-and-pooling/tests/cmap-format"),
     ("logging", "connection-monitoring-and-pooling/tests/logging"),
     ("load-balancers", "load-balancers/tests"),
     ("sdam", "server-discovery-and-monitoring/tests/unified"),
     ("sdam-errors", "server-discovery-and-monitoring/tests/errors"),
+    ("selection-logging", "server-selection/tests/logging"),
     ("csot", "client-side-operations-timeout/tests"),
     ("uri-options", "uri-options/tests"),
     ("connection-string", "connection-string/tests"),

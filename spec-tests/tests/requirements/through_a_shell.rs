@@ -9,7 +9,7 @@ use super::page::{NO_TEST, Reference, check_reference, references};
 use super::scenarios::played_on_shells;
 
 /// Where tests and scenarios drive a shell.
-const PLACES: [&str; 12] = [
+const PLACES: [&str; 13] = [
     "core/shell/tests/logging.rs",
     "core/shell/tests/pool/",
     "spec-tests/scenarios/cmap/",
@@ -18,6 +18,7 @@ const PLACES: [&str; 12] = [
     "spec-tests/tests/allocations.rs",
     "spec-tests/tests/appended_metadata.rs",
     "spec-tests/tests/client/",
+    "spec-tests/tests/client_logging/",
     "spec-tests/tests/fork/",
     "spec-tests/tests/mio_fork.rs",
     "spec-tests/tests/mio_soak.rs",

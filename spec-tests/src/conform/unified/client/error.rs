@@ -4,7 +4,7 @@ use std::fmt;
 
 use cenote_core::client::ClientError;
 use cenote_core::error::label::{RETRYABLE_ERROR, SYSTEM_OVERLOADED_ERROR};
-use cenote_core::error::{ConnectionError, OperationError, PoolError, RetryWrites};
+use cenote_core::error::{ConnectionError, OperationError, RetryWrites};
 use cenote_core::pool::CheckOutError;
 
 /// What went wrong, and the labels that it has besides its own.
@@ -138,12 +138,6 @@ impl fmt::Display for Failure {
 impl From<ClientError> for Failure {
     fn from(error: ClientError) -> Self {
         Self { cause: Cause::Client(error), labels: Vec::new() }
-    }
-}
-
-impl From<PoolError> for Failure {
-    fn from(error: PoolError) -> Self {
-        ClientError::from(error).into()
     }
 }
 
