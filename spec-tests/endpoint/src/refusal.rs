@@ -52,6 +52,7 @@ pub(super) mod code {
     pub(in super::super) const OBJECT_TOO_LARGE: i32 = 10334;
     pub(in super::super) const DUPLICATE_KEY: i32 = 11000;
     pub(in super::super) const NOT_PRIMARY_NO_SECONDARY_OK: i32 = 13435;
+    pub(in super::super) const NOT_PRIMARY_OR_SECONDARY: i32 = 13436;
     pub(in super::super) const OUT_OF_DISK_SPACE: i32 = 14031;
     pub(in super::super) const VERSION_WITHOUT_WAIT: i32 = 31368;
     pub(in super::super) const NEGATIVE_COUNTER: i32 = 31372;

@@ -210,7 +210,7 @@ pub(super) fn admit(
 ///
 /// # Errors
 ///
-/// Those of the command, and `NotWritablePrimary` where it needs a primary.
+/// Those of the command, and `NotWritablePrimary` and the like where the server is not what it needs.
 pub(super) fn run(definition: &Definition, context: &mut Context<'_>) -> Result<Answer, Refusal> {
     definition.needs.check(context)?;
     (definition.run)(context)
@@ -226,6 +226,10 @@ impl Needs {
                 Err(Refusal::new(code::NOT_WRITABLE_PRIMARY, "not primary"))
             }
             (Self::Data, Takes::ReadsOnRequest) if reads_anywhere(context.request) => Ok(()),
+            (Self::Data, Takes::Nothing) if reads_anywhere(context.request) => {
+                let message = "not primary or secondary; cannot currently read from this member";
+                Err(Refusal::new(code::NOT_PRIMARY_OR_SECONDARY, message))
+            }
             (Self::Data, Takes::ReadsOnRequest | Takes::Nothing) => {
                 let message = "not primary and secondaryOk=false";
                 Err(Refusal::new(code::NOT_PRIMARY_NO_SECONDARY_OK, message))

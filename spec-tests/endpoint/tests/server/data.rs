@@ -355,6 +355,10 @@ fn a_secondary_takes_no_writes_and_only_some_reads() {
     world.good(id, "test", &insert);
     world.good(id, "admin", &rawdoc! { "replSetStepDown": 1 });
     assert_eq!(world.refused(id, "test", &insert), 10107);
+    let set = ReplicaSet { role: Role::Other, ..ReplicaSet::primary("rs") };
+    world.server.set_topology(world.now, Topology::ReplicaSet(set));
+    assert_eq!(world.refused(id, "test", &rawdoc! { "find": "birds" }), 13435);
+    assert_eq!(world.refused(id, "test", &anywhere), 13436);
 }
 
 /// Members do not know of each other: what one stores, another one gets when a test says so.
