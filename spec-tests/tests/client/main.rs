@@ -18,6 +18,7 @@ mod own_mechanism;
 mod partition;
 mod paused;
 mod prose;
+mod prose_sdam;
 mod recording;
 mod replica_set;
 mod sdam_rules;

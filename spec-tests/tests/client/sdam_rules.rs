@@ -1,6 +1,7 @@
-//! The rules about what a client tells of its servers, kept by every client of these tests.
+//! What a client tells of its servers, and the rules about that, which every client of these tests keeps.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -8,10 +9,50 @@ use std::thread;
 
 use bson::oid::ObjectId;
 use cenote_core::address::ServerAddress;
+use cenote_core::client::{HeartbeatEvent, TopologyEvent};
 use cenote_core::monitor::Event as Heartbeat;
 use cenote_core::topology::{Event, TopologyKind};
 
-use crate::world::SdamEvent;
+/// What a client tells of its servers.
+#[derive(Clone, Debug)]
+pub(crate) enum SdamEvent {
+    Heartbeat(HeartbeatEvent),
+    Topology(TopologyEvent),
+}
+
+impl SdamEvent {
+    pub(crate) const fn topology_id(&self) -> ObjectId {
+        match self {
+            Self::Heartbeat(told) => told.topology_id,
+            Self::Topology(told) => told.topology_id,
+        }
+    }
+
+    pub(crate) const fn name(&self) -> &'static str {
+        match self {
+            Self::Heartbeat(told) => told.event.name(),
+            Self::Topology(told) => told.event.name(),
+        }
+    }
+
+    /// What the topology has become.
+    pub(crate) fn topology_kind(&self) -> Option<TopologyKind> {
+        let Self::Topology(told) = self else { return None };
+        let Event::TopologyDescriptionChanged { new, .. } = &told.event else {
+            return None;
+        };
+        Some(new.kind)
+    }
+}
+
+impl fmt::Display for SdamEvent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Heartbeat(told) => told.fmt(f),
+            Self::Topology(told) => told.fmt(f),
+        }
+    }
+}
 
 /// Judges the events of one client. Dropped, it panics if a rule was broken.
 #[derive(Default)]

@@ -11,8 +11,9 @@ use cenote_core::monitor::Event as Heartbeat;
 use cenote_core::topology::{Event, TopologyKind};
 use cenote_endpoint::{Role, Server};
 
+use crate::sdam_rules::SdamEvent;
 use crate::shells::{AnyClient, Shell, Subscribers, on_all_runtimes};
-use crate::world::{SdamEvent, World, join, member, standalone, three, until_open, until_so};
+use crate::world::{World, join, member, standalone, three, until_open, until_so};
 
 on_all_runtimes!(
     everything_is_told_in_its_order,
@@ -57,16 +58,8 @@ fn everything_is_told_in_its_order(shell: Shell) {
 
 /// The kinds of the topology, without those that stay.
 fn kinds_of(world: &World) -> Vec<TopologyKind> {
-    let mut kinds: Vec<_> = world.seen_by(|_, told| {
-        let changed = told.iter().filter_map(|told| match told {
-            SdamEvent::Topology(told) => match &told.event {
-                Event::TopologyDescriptionChanged { new, .. } => Some(new.kind),
-                _ => None,
-            },
-            SdamEvent::Heartbeat(_) => None,
-        });
-        changed.collect()
-    });
+    let mut kinds: Vec<_> =
+        world.seen_by(|_, told| told.iter().filter_map(SdamEvent::topology_kind).collect());
     kinds.dedup();
     kinds
 }
@@ -95,12 +88,10 @@ fn a_removed_server_is_told_to_be_closed(shell: Shell) {
     join(&[&a]);
     world.until("closed", |world| world.server_events().contains(&"ServerClosed"));
     let closed = world.seen_by(|_, told| {
-        told.iter().find_map(|told| match told {
-            SdamEvent::Topology(told) => match &told.event {
-                Event::ServerClosed { address } => Some(address.to_string()),
-                _ => None,
-            },
-            SdamEvent::Heartbeat(_) => None,
+        told.iter().find_map(|told| {
+            let SdamEvent::Topology(told) = told else { return None };
+            let Event::ServerClosed { address } = &told.event else { return None };
+            Some(address.to_string())
         })
     });
     assert_eq!(closed, Some(b.address().to_string()));

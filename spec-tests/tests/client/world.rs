@@ -1,16 +1,15 @@
 //! Clients of endpoints, and everything that those tell.
 
+use std::fs;
 use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread;
 use std::time::{Duration, Instant};
-use std::{fmt, fs};
 
-use bson::oid::ObjectId;
 use bson::{RawDocumentBuf, rawdoc};
 use cenote_check::EventGuard;
 use cenote_core::address::ServerAddress;
-use cenote_core::client::{ClientError, HeartbeatEvent, Selector, TopologyEvent};
+use cenote_core::client::{ClientError, Selector};
 use cenote_core::connect::ServerKind;
 use cenote_core::error::ConnectionError;
 use cenote_core::pool::{Event, PoolOptions};
@@ -20,7 +19,7 @@ use cenote_endpoint::{
 use cenote_shell::client::ClientBuildError;
 use cenote_tokio::PoolEvent;
 
-use crate::sdam_rules::SdamGuard;
+use crate::sdam_rules::{SdamEvent, SdamGuard};
 use crate::shells::{AnyClient, AnyConnection, Shell, Subscribers};
 
 /// Longer than anything takes on the slowest machine.
@@ -45,38 +44,6 @@ struct Tales {
     pools: Vec<(Arc<ServerAddress>, Event<ConnectionError>)>,
     /// In one order for the whole client.
     servers: Vec<SdamEvent>,
-}
-
-/// What a client tells of its servers.
-#[derive(Clone, Debug)]
-pub(crate) enum SdamEvent {
-    Heartbeat(HeartbeatEvent),
-    Topology(TopologyEvent),
-}
-
-impl SdamEvent {
-    pub(crate) const fn topology_id(&self) -> ObjectId {
-        match self {
-            Self::Heartbeat(told) => told.topology_id,
-            Self::Topology(told) => told.topology_id,
-        }
-    }
-
-    pub(crate) const fn name(&self) -> &'static str {
-        match self {
-            Self::Heartbeat(told) => told.event.name(),
-            Self::Topology(told) => told.event.name(),
-        }
-    }
-}
-
-impl fmt::Display for SdamEvent {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Heartbeat(told) => told.fmt(f),
-            Self::Topology(told) => told.fmt(f),
-        }
-    }
 }
 
 impl Told {
