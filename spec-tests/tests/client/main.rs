@@ -19,6 +19,8 @@ mod partition;
 mod paused;
 mod prose;
 mod prose_sdam;
+mod prose_selection;
+mod prose_srv;
 mod recording;
 mod replica_set;
 mod sdam_rules;

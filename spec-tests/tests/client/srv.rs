@@ -35,8 +35,8 @@ on_all_runtimes!(
     a_silent_name_server_ends_in_time,
 );
 
-const SRV: &str = "_mongodb._tcp.cluster.0.0.1";
-const HOST: &str = "cluster.0.0.1";
+pub(crate) const SRV: &str = "_mongodb._tcp.cluster.0.0.1";
+pub(crate) const HOST: &str = "cluster.0.0.1";
 const PLAIN: &str = "mongodb+srv://cluster.0.0.1/?tls=false&heartbeatFrequencyMS=500";
 
 fn names(endpoints: &[&Endpoint]) -> NameServer {
@@ -50,15 +50,15 @@ fn name(names: &NameServer, endpoints: &[&Endpoint]) {
     names.set_srv(SRV, &records);
 }
 
-fn record(endpoint: &Endpoint) -> SrvRecord {
+pub(crate) fn record(endpoint: &Endpoint) -> SrvRecord {
     SrvRecord::new("127.0.0.1.", endpoint.address().port().expect("a port"))
 }
 
-fn router() -> Endpoint {
+pub(crate) fn router() -> Endpoint {
     start(Topology::Mongos)
 }
 
-fn addresses(world: &World) -> Vec<String> {
+pub(crate) fn addresses(world: &World) -> Vec<String> {
     world.client.servers().iter().map(|server| server.address.to_string()).collect()
 }
 
@@ -130,7 +130,7 @@ fn the_txt_record_sets_options(shell: Shell) {
     }
 }
 
-/// The prose tests 1 to 5 of the specification: what stays is left alone, what goes is closed.
+/// What stays is left alone, what goes is closed.
 fn routers_are_followed(shell: Shell) {
     let [a, b, c, d] = [router(), router(), router(), router()];
     let names = names(&[&a, &b]);

@@ -14,6 +14,7 @@ mod only_tokio;
 mod operations;
 mod own_errors;
 mod own_mechanism;
+mod prose_scram;
 mod raw;
 mod resolver;
 #[cfg(target_os = "linux")]

@@ -1,0 +1,72 @@
+//! What Server Selection's test plan describes in words: the load of two routers, and chance among equals.
+
+use std::thread;
+
+use bson::rawdoc;
+use cenote_core::client::{ReadPreference, Selector};
+use cenote_core::uri::ReadPreferenceMode;
+use cenote_endpoint::{Endpoint, Topology};
+
+use crate::shells::{Shell, on_all_runtimes};
+use crate::world::{World, commands, fail_point, start, tell, three};
+
+on_all_runtimes!(the_busier_of_two_routers_is_avoided, all_that_are_near_are_read_from);
+
+/// "operationCount-based Selection Within Latency Window". All connections are open before, so that none has to be
+/// waited for.
+fn the_busier_of_two_routers_is_avoided(shell: Shell) {
+    let routers = [start(Topology::Mongos), start(Topology::Mongos)];
+    let options = "appname=loadBalancingTest&localThresholdMS=30000&minPoolSize=10&maxPoolSize=10";
+    let world = World::of(shell, &[&routers[0], &routers[1]], options);
+    world.until_told("ConnectionReady", 20);
+    let slow = rawdoc! {
+        "failCommands": ["find"], "blockConnection": true, "blockTimeMS": 500,
+        "appName": "loadBalancingTest",
+    };
+    fail_point(&routers[0], slow, 10_000);
+    let [slow, fast] = find_in_ten_threads(&world, &routers, 10);
+    assert!(slow > 0 && slow < 25, "{slow} on the slow one, {fast} on the other");
+
+    let off = rawdoc! { "configureFailPoint": "failCommand", "mode": "off" };
+    tell(&routers[0], |server, _| server.set_fail_point(&off).expect("a fail point"));
+    let [one, other] = find_in_ten_threads(&world, &routers, 100);
+    assert!((400..=600).contains(&one), "{one} on one, {other} on the other");
+    world.client.close();
+}
+
+/// How many each router gets, of so many in each thread.
+fn find_in_ten_threads(world: &World, routers: &[Endpoint; 2], each: u64) -> [u64; 2] {
+    let count = || routers.each_ref().map(|router| commands(router, "find"));
+    let before = count();
+    thread::scope(|scope| {
+        for _ in 0..10 {
+            scope.spawn(|| {
+                for _ in 0..each {
+                    world.command(&rawdoc! { "find": "birds", "limit": 1 }).expect("a reply");
+                }
+            });
+        }
+    });
+    let after = count();
+    let got = [after[0] - before[0], after[1] - before[1]];
+    assert_eq!(got.iter().sum::<u64>(), 10 * each);
+    got
+}
+
+/// The plan's example of `nearest`.
+fn all_that_are_near_are_read_from(shell: Shell) {
+    let set = three();
+    let world = World::of(shell, &[&set[0]], "replicaSet=rs0&localThresholdMS=30000");
+    world.until("found", |world| {
+        world.kinds().len() == 3 && world.kinds().iter().all(Option::is_some)
+    });
+    let nearest = Selector::ReadPreference(ReadPreference::of_mode(ReadPreferenceMode::Nearest));
+    let find = rawdoc! { "find": "birds", "$readPreference": { "mode": "nearest" } };
+    // One of them is left out by accident once in ten thousand million runs.
+    for _ in 0..60 {
+        world.check_out(&nearest).command("zoo", &find).expect("a reply");
+    }
+    let found = set.each_ref().map(|member| commands(member, "find"));
+    assert!(found.iter().all(|times| *times > 0), "{found:?}");
+    world.client.close();
+}
