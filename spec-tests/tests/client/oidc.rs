@@ -179,7 +179,7 @@ fn a_callback_that_blocks_for_too_long(shell: Shell) {
     client.close();
 }
 
-// Prose test 2.4.
+// Prose tests 2.4 and 2.5.
 fn what_does_not_go_with_a_callback(shell: Shell) {
     let callback = |_: &TokenRequest| Ok(AccessToken::new(GOOD));
     let host = "mongodb://127.0.0.1:1/?authMechanism=MONGODB-OIDC";
@@ -187,6 +187,10 @@ fn what_does_not_go_with_a_callback(shell: Shell) {
         (
             &*format!("{host}&authMechanismProperties=ENVIRONMENT:test"),
             "no ENVIRONMENT of MONGODB-OIDC is built in",
+        ),
+        (
+            &*format!("{host}&authMechanismProperties=ENVIRONMENT:azure,ALLOWED_HOSTS:%5B%5D"),
+            "is none of its properties (ENVIRONMENT, TOKEN_RESOURCE)",
         ),
         ("mongodb://127.0.0.1:1", "a callback for access tokens is for MONGODB-OIDC"),
         ("mongodb://a:b@127.0.0.1:1", "a callback for access tokens is for MONGODB-OIDC"),

@@ -6,6 +6,7 @@
 
 mod citations;
 mod page;
+mod prose;
 mod scenarios;
 mod through_a_shell;
 
