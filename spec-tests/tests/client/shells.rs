@@ -56,7 +56,7 @@ pub(crate) enum Shell {
 pub(crate) struct Subscribers {
     pub(crate) pools: PoolSubscriber,
     pub(crate) heartbeats: Box<dyn Fn(&HeartbeatEvent) + Send + Sync>,
-    pub(crate) topology: Box<dyn Fn(&TopologyEvent) + Send + Sync>,
+    pub(crate) topology: Vec<TopologySubscriber>,
     /// How many events may wait for them.
     pub(crate) queue: Option<usize>,
 }
@@ -67,7 +67,7 @@ impl Default for Subscribers {
         Self {
             pools: Box::new(|_, _| {}),
             heartbeats: Box::new(|_| {}),
-            topology: Box::new(|_| {}),
+            topology: Vec::new(),
             queue: None,
         }
     }
@@ -81,10 +81,12 @@ impl Subscribers {
             None => builder,
         };
         let builder = builder.on_event(move |event| pools(&event.address, &event.event));
-        builder.on_heartbeat(heartbeats).on_topology_event(topology)
+        let builder = builder.on_heartbeat(heartbeats);
+        topology.into_iter().fold(builder, ClientBuilder::on_topology_event)
     }
 }
 
+type TopologySubscriber = Box<dyn Fn(&TopologyEvent) + Send + Sync>;
 type PoolSubscriber = Box<dyn Fn(&Arc<ServerAddress>, &Event<ConnectionError>) + Send + Sync>;
 
 /// Of the options of pools.

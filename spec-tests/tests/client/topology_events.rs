@@ -1,6 +1,6 @@
 //! What a client tells of its topology and its servers, and to whom.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -117,7 +117,7 @@ fn a_subscriber_may_use_the_client(shell: Shell) {
     let used = Arc::new(AtomicUsize::new(0));
     let uses = Arc::clone(&used);
     let subscribers = Subscribers {
-        topology: Box::new(move |_| {
+        topology: vec![Box::new(move |_| {
             let Some(client) =
                 of_subscriber.lock().expect("no panic").as_ref().map(|it| it.again())
             else {
@@ -128,7 +128,7 @@ fn a_subscriber_may_use_the_client(shell: Shell) {
             assert_eq!(client.dropped_events(), 0);
             assert!(client.topology().servers().len() <= 3);
             uses.fetch_add(1, Ordering::Relaxed);
-        }),
+        })],
         ..Subscribers::default()
     };
     let uri = format!("mongodb://{}/?replicaSet=rs0", set[0].address());
@@ -152,10 +152,12 @@ fn a_subscriber_that_panics_affects_nothing_else(shell: Shell) {
     let beats = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&beats);
     let subscribers = Subscribers {
-        topology: Box::new(move |event| {
-            let _ = told.send(event.event.name());
-            panic!("on purpose");
-        }),
+        topology: vec![
+            Box::new(|_| panic!("on purpose")),
+            Box::new(move |event| {
+                let _ = told.send(event.event.name());
+            }),
+        ],
         heartbeats: Box::new(move |_| {
             counted.fetch_add(1, Ordering::Relaxed);
         }),
@@ -180,30 +182,49 @@ fn a_subscriber_that_panics_affects_nothing_else(shell: Shell) {
     until_open(&only, 0);
 }
 
+/// Also if a thread of the application is telling it, in the middle of an event that takes long.
 fn closing_waits_until_everything_is_told(shell: Shell) {
-    let set = three();
+    let only = standalone();
     let told = Arc::new(Mutex::new(Vec::new()));
     let tells = Arc::clone(&told);
+    let (entered, is_in) = channel();
+    let is_slow = Arc::new(AtomicBool::new(false));
+    let takes_long = Arc::clone(&is_slow);
     let subscribers = Subscribers {
-        topology: Box::new(move |event| {
-            thread::sleep(Duration::from_millis(20));
-            tells.lock().expect("no panic").push(event.event.name());
+        heartbeats: Box::new(move |_| {
+            if takes_long.swap(false, Ordering::Relaxed) {
+                let _ = entered.send(thread::current().id());
+                thread::sleep(Duration::from_millis(500));
+            }
         }),
+        topology: vec![Box::new(move |event| {
+            tells.lock().expect("no panic").push(event.event.name());
+        })],
         ..Subscribers::default()
     };
-    let client = shell.client(&format!("mongodb://{}", set[0].address()), None, subscribers);
+    let options = "heartbeatFrequencyMS=60000&serverMonitoringMode=poll";
+    let uri = format!("mongodb://{}/?{options}", only.address());
+    let client = shell.client(&uri, None, subscribers);
     client.command("admin", &rawdoc! { "ping": 1 }).expect("a reply");
-    client.close();
-    assert_eq!(told.lock().expect("no panic").last(), Some(&"TopologyClosed"));
+    // The next check begins on request, by the thread that requests it.
+    thread::sleep(Duration::from_millis(600));
+    thread::scope(|scope| {
+        is_slow.store(true, Ordering::Relaxed);
+        let requests = scope.spawn(|| client.request_checks());
+        let teller = is_in.recv().expect("it is called");
+        assert_eq!(teller, requests.thread().id());
+        client.close();
+        assert_eq!(told.lock().expect("no panic").last(), Some(&"TopologyClosed"));
+    });
 }
 
 fn a_client_that_is_dropped_tells_its_end(shell: Shell) {
     let only = standalone();
     let (told, telling) = channel();
     let subscribers = Subscribers {
-        topology: Box::new(move |event| {
+        topology: vec![Box::new(move |event| {
             let _ = told.send(event.event.name());
-        }),
+        })],
         ..Subscribers::default()
     };
     let client = shell.client(&only.uri(), None, subscribers);
@@ -225,12 +246,12 @@ fn on_tokio_a_subscriber_that_blocks_delays_no_check() {
     // The thread that makes the client tells the first events.
     let here = thread::current().id();
     let subscribers = Subscribers {
-        topology: Box::new(move |_| {
+        topology: vec![Box::new(move |_| {
             if thread::current().id() != here {
                 let _ = entered.send(());
                 let _ = may_leave.lock().expect("no panic").recv();
             }
-        }),
+        })],
         queue: Some(6),
         ..Subscribers::default()
     };

@@ -65,11 +65,11 @@ impl Told {
                 sdam.hear(&event);
                 of_monitors.note(|tales| tales.servers.push(event));
             }),
-            topology: Box::new(move |event| {
+            topology: vec![Box::new(move |event| {
                 let event = SdamEvent::Topology(event.clone());
                 also_sdam.hear(&event);
                 of_servers.note(|tales| tales.servers.push(event));
-            }),
+            })],
             ..Subscribers::default()
         };
         (told, subscribers)

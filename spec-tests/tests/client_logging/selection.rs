@@ -55,7 +55,8 @@ fn messages_have_the_words_and_keys_of_the_specification() {
     for make in ON_ALL_RUNTIMES {
         let server = primary();
         let address = server.address();
-        let client = make(&format!("mongodb://{address}/?serverSelectionTimeoutMS=30000"));
+        let options = "serverSelectionTimeoutMS=30000&heartbeatFrequencyMS=500";
+        let client = make(&format!("mongodb://{address}/?{options}"));
         let (ping, options) = (rawdoc! { "ping": 1 }, OperationOptions::new());
         // The first one may have to wait for the first check.
         client.command(&ping, options).expect("a primary");
@@ -102,7 +103,7 @@ fn what_methods_are_called(messages: &Messages, client: &dyn crate::run::AnyClie
     assert_eq!(story(messages, "pin"), [STARTED, SUCCEEDED]);
 }
 
-/// However often the servers are checked meanwhile, that it waits is said once.
+/// That it waits is said once, though the server is checked twice meanwhile.
 fn a_server_that_does_not_come(messages: &Messages, client: &dyn crate::run::AnyClient) {
     let limit = Duration::from_millis(1200);
     let options = OperationOptions::new().with_timeout(limit).with_id(-8);

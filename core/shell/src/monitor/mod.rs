@@ -47,7 +47,6 @@ use crate::runtime::{Lock, Network, timeout_at};
 use crate::signal::{Signal, Wakers};
 
 pub(crate) use self::subscribers::SdamSubscribers;
-pub use self::subscribers::{HeartbeatSubscriber, TopologySubscriber};
 pub(crate) use self::topology::{Members, TopologyDriver};
 
 /// Monitors one server: keeps its description, and marks its pool ready or clears it.

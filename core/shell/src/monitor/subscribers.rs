@@ -4,17 +4,11 @@ use cenote_core::client::{HeartbeatEvent, TopologyEvent};
 
 type Subscriber<T> = Box<dyn Fn(&T) + Send + Sync>;
 
-/// A callback for heartbeats.
-pub type HeartbeatSubscriber = Subscriber<HeartbeatEvent>;
-
-/// A callback for events of the topology and of its servers.
-pub type TopologySubscriber = Subscriber<TopologyEvent>;
-
 /// The subscribers of a client.
 #[derive(Default)]
 pub(crate) struct SdamSubscribers {
-    pub(crate) heartbeats: Vec<HeartbeatSubscriber>,
-    pub(crate) topology: Vec<TopologySubscriber>,
+    pub(crate) heartbeats: Vec<Subscriber<HeartbeatEvent>>,
+    pub(crate) topology: Vec<Subscriber<TopologyEvent>>,
 }
 
 /// To be called without a lock: subscribers may take long, and may panic.
