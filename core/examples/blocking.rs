@@ -145,7 +145,8 @@ impl Pool {
                 inner.sockets.insert(id, handle);
                 Input::EstablishSucceeded { id, conn }
             }
-            Err(error) => Input::EstablishFailed { id, cause: error.to_string() },
+            // The server may be overloaded: the error has the label SystemOverloadedError.
+            Err(error) => Input::EstablishFailed { id, cause: error.to_string(), overloaded: true },
         });
     }
 

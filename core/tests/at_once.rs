@@ -33,7 +33,7 @@ enum Step {
     Handshaken { connection: Index, service: u8 },
     Cancel(Index),
     Established(Index),
-    NotEstablished(Index),
+    NotEstablished { connection: Index, overloaded: bool },
     ClosedByPeer(Index),
     Clear { interrupt: bool, service: u8 },
     Ready,
@@ -59,7 +59,8 @@ fn step() -> impl Strategy<Value = Step> {
             .prop_map(|(connection, service)| Step::Handshaken { connection, service }),
         1 => any::<Index>().prop_map(Step::Cancel),
         6 => any::<Index>().prop_map(Step::Established),
-        1 => any::<Index>().prop_map(Step::NotEstablished),
+        1 => (any::<Index>(), any::<bool>())
+            .prop_map(|(connection, overloaded)| Step::NotEstablished { connection, overloaded }),
         1 => any::<Index>().prop_map(Step::ClosedByPeer),
         1 => (any::<bool>(), 0_u8..2)
             .prop_map(|(interrupt, service)| Step::Clear { interrupt, service }),
@@ -78,8 +79,10 @@ fn options() -> impl Strategy<Value = PoolOptions> {
     let sizes = (1_u32..5, 0_u32..2, prop::option::of(0_u32..4));
     let limits = (limit(), limit(), limit(), limit(), limit());
     let kinds = (any::<bool>(), any::<bool>(), any::<bool>());
-    (sizes, limits, kinds).prop_map(
-        |((max, min, queue), (idle, wait, life, held, codel), kinds)| {
+    let policies = (limit(), any::<bool>(), any::<bool>());
+    (sizes, limits, kinds, policies).prop_map(
+        |((max, min, queue), (idle, wait, life, held, codel), kinds, policies)| {
+            let (backoff, adapts, predicts) = policies;
             let (is_oldest, waits_for_replies, is_balanced) = kinds;
             let mut options =
                 PoolOptions::default().with_max_pool_size(max).with_min_pool_size(min);
@@ -90,6 +93,9 @@ fn options() -> impl Strategy<Value = PoolOptions> {
             options.max_wait_queue_size = queue;
             options.codel_target = codel;
             options.codel_interval = codel;
+            options.overload_backoff = backoff;
+            options.adaptive_connecting = Some(adapts);
+            options.predictive_min_pool_size = Some(predicts);
             options.reuse_order = is_oldest.then_some(ReuseOrder::LeastRecentlyUsed);
             options.experimental_pending_response = Some(waits_for_replies);
             options.load_balanced = Some(is_balanced);
@@ -259,9 +265,11 @@ fn input(step: &Step, shell: &Shell, now: Instant, requests: &mut u64) -> Option
             let id = pick(&pending(), index)?;
             Input::EstablishSucceeded { id, conn: id.number() }
         }
-        Step::NotEstablished(index) => {
-            Input::EstablishFailed { id: pick(&pending(), index)?, cause: "refused" }
-        }
+        Step::NotEstablished { connection, overloaded } => Input::EstablishFailed {
+            id: pick(&pending(), connection)?,
+            cause: "refused",
+            overloaded: *overloaded,
+        },
         Step::ClosedByPeer(index) => {
             Input::IdleClosedByPeer { id: pick(&available(), index)?, cause: "closed" }
         }

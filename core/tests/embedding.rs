@@ -166,7 +166,10 @@ fn an_answer_that_comes_after_all_is_used() {
     world.feed_at(second(11), Input::EstablishSucceeded { id: connection(1), conn: () });
     let expected = Deadline { at: second(21), reason: DeadlineReason::Unanswered };
     assert_eq!(world.due(), Some(expected), "for the connection of request 2");
-    world.feed_at(second(12), Input::EstablishFailed { id: connection(2), cause: () });
+    world.feed_at(
+        second(12),
+        Input::EstablishFailed { id: connection(2), cause: (), overloaded: false },
+    );
     assert_eq!(world.due(), None);
 }
 
@@ -224,7 +227,7 @@ fn a_pool_is_filled_once_its_minimum_is_established() {
     assert!(!world.pool.is_filled());
     world.established(1);
     assert!(!world.pool.is_filled(), "the second is pending");
-    world.feed(Input::EstablishFailed { id: connection(2), cause: () });
+    world.feed(Input::EstablishFailed { id: connection(2), cause: (), overloaded: false });
     assert!(!world.pool.is_filled());
     world.timer(second(1));
     world.feed(Input::EstablishSucceeded { id: ConnId::from_parts(3, 1), conn: () });
@@ -273,7 +276,7 @@ fn a_late_handshaken_with_the_clears_at_hello_misses_none() {
     world.feed(clear(service));
     assert!(hello(&mut world, 4, service, Some(2)));
     for number in [2, 3] {
-        world.feed(Input::EstablishFailed { id: connection(number), cause: () });
+        world.feed(Input::EstablishFailed { id: connection(number), cause: (), overloaded: false });
     }
     assert_eq!(world.pool.service_generation(ServiceId([1; 12])), None, "forgotten");
     assert!(!hello(&mut world, 5, service, Some(3)));

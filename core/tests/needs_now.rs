@@ -52,6 +52,9 @@ fn limits_that_are_set_need_it() {
         PoolOptions::default().with_leak_detection_threshold(second),
         PoolOptions::default().with_unanswered_threshold(second),
         PoolOptions::default().with_codel_target(second),
+        PoolOptions::default().with_overload_backoff(second),
+        PoolOptions::default().with_adaptive_connecting(true),
+        PoolOptions::default().with_predictive_min_pool_size(true),
         // Its pause begins with a failure that may be the very next input.
         PoolOptions::default().with_min_pool_size(1),
     ];
@@ -70,7 +73,10 @@ fn limits_that_run_need_it() {
     assert!(!waits.needs_now());
 
     let mut pauses = pool(PoolOptions::default().with_min_pool_size(1));
-    feed(&mut pauses, [Input::Ready, Input::EstablishFailed { id: FIRST, cause: () }]);
+    feed(
+        &mut pauses,
+        [Input::Ready, Input::EstablishFailed { id: FIRST, cause: (), overloaded: false }],
+    );
     feed(&mut pauses, [Input::SetOptions { options: Box::default() }]);
     assert!(pauses.needs_now(), "a pause goes on without a minimum");
 

@@ -755,7 +755,7 @@ fn answers_for_what_does_not_drain_are_refused() {
     assert_eq!(world.try_feed(back), Err(MisuseReason::NotInUse { id: id(2) }), "it drains");
     let purpose = Input::Repurposed { id: id(2), purpose: Purpose::Other };
     assert_eq!(world.try_feed(purpose), Err(MisuseReason::NotInUse { id: id(2) }));
-    let answer = Input::EstablishFailed { id: id(2), cause: "no" };
+    let answer = Input::EstablishFailed { id: id(2), cause: "no", overloaded: false };
     assert_eq!(world.try_feed(answer), Err(MisuseReason::NotPending { id: id(2) }));
 }
 
@@ -806,7 +806,7 @@ mod retiring {
     fn a_failure_of_the_old_credentials_concerns_no_request() {
         let mut world = busy(PoolOptions::default());
         world.feed(Input::RetireConnections);
-        let refused = Input::EstablishFailed { id: id(3), cause: "refused" };
+        let refused = Input::EstablishFailed { id: id(3), cause: "refused", overloaded: false };
         assert!(world.feed(refused).is_empty());
         assert_eq!(world.snapshot().pending, 1);
     }

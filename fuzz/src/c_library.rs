@@ -116,6 +116,9 @@ impl Run {
             codel_interval: bytes.option(),
             experimental_pending_response: bytes.option(),
             max_log_text: bytes.option(),
+            overload_backoff: bytes.option(),
+            adaptive_connecting: bytes.option(),
+            predictive_min_pool_size: bytes.option(),
             ..Options::default()
         };
         if bytes.rarely() {

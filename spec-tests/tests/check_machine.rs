@@ -126,7 +126,7 @@ impl World {
             }
             11 => {
                 let Some(id) = self.one_pending() else { return };
-                self.feed(Input::EstablishFailed { id, cause: "refused" });
+                self.feed(Input::EstablishFailed { id, cause: "refused", overloaded: false });
             }
             12 | 13 => self.check_in(),
             14 => self.feed(Input::Timer),

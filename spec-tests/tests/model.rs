@@ -64,39 +64,44 @@ fn any_options(balanced: Option<bool>) -> impl Strategy<Value = PoolOptions> {
     let times = (few_nanos(6), few_nanos(8), few_nanos(60), option::of(any::<u64>()), few_nanos(7));
     let unanswered = few_nanos(7);
     let overload = (option::of(0..4_u32), few_nanos(5), few_nanos(7));
+    let opening = (few_nanos(7), option::of(any::<bool>()), option::of(any::<bool>()));
     let balanced = match balanced {
         Some(balanced) => Just(Some(balanced)).boxed(),
         None => option::of(any::<bool>()).boxed(),
     };
-    (limits, times, (unanswered, overload), maintenance(), reuse_order(), balanced).prop_map(
-        |(
-            (max, min, connecting, late),
-            (idle, wait, lifetime, seed, held),
-            (unanswered, (queue, target, interval)),
-            maintenance,
-            order,
-            lb,
-        )| {
-            let mut options = PoolOptions::default();
-            options.max_pool_size = max;
-            options.min_pool_size = min;
-            options.max_connecting = connecting;
-            options.max_idle_time = idle;
-            options.wait_queue_timeout = wait;
-            options.max_lifetime = lifetime;
-            options.jitter_seed = seed;
-            options.leak_detection_threshold = held;
-            options.unanswered_threshold = unanswered;
-            options.max_wait_queue_size = queue;
-            options.codel_target = target;
-            options.codel_interval = interval;
-            options.maintenance = maintenance;
-            options.reuse_order = order;
-            options.load_balanced = lb;
-            options.experimental_pending_response = late;
-            options
-        },
-    )
+    (limits, times, (unanswered, overload, opening), maintenance(), reuse_order(), balanced)
+        .prop_map(
+            |(
+                (max, min, connecting, late),
+                (idle, wait, lifetime, seed, held),
+                (unanswered, (queue, target, interval), (backoff, adaptive, predictive)),
+                maintenance,
+                order,
+                lb,
+            )| {
+                let mut options = PoolOptions::default();
+                options.max_pool_size = max;
+                options.min_pool_size = min;
+                options.max_connecting = connecting;
+                options.max_idle_time = idle;
+                options.wait_queue_timeout = wait;
+                options.max_lifetime = lifetime;
+                options.jitter_seed = seed;
+                options.leak_detection_threshold = held;
+                options.unanswered_threshold = unanswered;
+                options.max_wait_queue_size = queue;
+                options.codel_target = target;
+                options.codel_interval = interval;
+                options.overload_backoff = backoff;
+                options.adaptive_connecting = adaptive;
+                options.predictive_min_pool_size = predictive;
+                options.maintenance = maintenance;
+                options.reuse_order = order;
+                options.load_balanced = lb;
+                options.experimental_pending_response = late;
+                options
+            },
+        )
 }
 
 fn busy_options(balanced: bool) -> impl Strategy<Value = PoolOptions> {
@@ -156,7 +161,8 @@ fn common_op(balanced: Option<bool>) -> impl Strategy<Value = Op> {
         4 => (pick(Pick::Pending), service(balanced), option::weighted(0.5, -1..4_i8))
             .prop_map(|(conn, service, clears_ago)| Op::Handshake { conn, service, clears_ago }),
         6 => pick(Pick::Pending).prop_map(Op::Succeed),
-        1 => pick(Pick::Pending).prop_map(Op::Fail),
+        1 => (pick(Pick::Pending), any::<bool>())
+            .prop_map(|(conn, overloaded)| Op::Fail { conn, overloaded }),
         1 => pick(Pick::Available).prop_map(Op::PeerClose),
         2 => Just(Op::Timer),
         1 => (any::<bool>(), service(balanced))

@@ -24,7 +24,8 @@ fn fail_to_establish(mut sink: impl FnMut(Action<NoPayload>)) {
     pool.handle(now, request, &mut out).expect("a legal input");
     let id = started.expect("an empty pool starts a connection for a request");
     let mut out = sink;
-    pool.handle(now, Input::EstablishFailed { id, cause: () }, &mut out).expect("a legal input");
+    pool.handle(now, Input::EstablishFailed { id, cause: (), overloaded: false }, &mut out)
+        .expect("a legal input");
     pool.handle(now, Input::Close, &mut out).expect("a legal input");
     pool.check_invariants();
 }

@@ -32,7 +32,7 @@ fn an_error_of_an_older_connection_is_old_news() {
     assert!(!pool.is_stale(FIRST), "its attempt started in this generation");
     feed(&mut pool, Input::Clear { cause: (), interrupt: false, service: None });
     assert!(pool.is_stale(FIRST), "and ends in another");
-    feed(&mut pool, Input::EstablishFailed { id: FIRST, cause: () });
+    feed(&mut pool, Input::EstablishFailed { id: FIRST, cause: (), overloaded: false });
     assert!(pool.is_stale(FIRST), "a closed connection is stale");
 }
 
@@ -85,7 +85,7 @@ fn sparing_the_clock_does_not_shorten_the_pause() {
     let seconds = |seconds: u64| Instant::from_nanos(seconds * 1_000_000_000);
     let mut pool = ready_pool(PoolOptions::default().with_min_pool_size(1));
     let now = if pool.needs_now() { seconds(5) } else { pool.now() };
-    let failed = Input::EstablishFailed { id: FIRST, cause: () };
+    let failed = Input::EstablishFailed { id: FIRST, cause: (), overloaded: false };
     pool.handle(now, failed, &mut |_| {}).expect("an input that makes sense");
     let pause = PoolOptions::DEFAULT_PAUSE_AFTER_FAILURE;
     assert_eq!(pool.next_deadline().map(|due| due.at), Some(seconds(5) + pause));

@@ -41,7 +41,7 @@ fn every_scenario_passes() {
     let Played { outcomes, unplayed } =
         conform::play(&folder(), &SHELLS, &Place::Endpoint).unwrap();
     assert_eq!(unplayed, []);
-    assert_eq!(outcomes.len(), 53 * SHELLS.len());
+    assert_eq!(outcomes.len(), 56 * SHELLS.len());
     let mut not_here = Vec::new();
     for Outcome { file, target, verdict, .. } in outcomes {
         if let Verdict::NotApplicable(_) = verdict {
@@ -98,7 +98,7 @@ fn all_shells_emit_the_same_events() {
         assert_eq!(on_tokio, on_smol, "{}", file.display());
         compared += 1;
     }
-    assert_eq!(compared, 48);
+    assert_eq!(compared, 51);
 }
 
 /// What was told of each connection, of check-outs, and of the pool.

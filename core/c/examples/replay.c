@@ -103,6 +103,9 @@ static cenote_options options_of(const uint8_t *document) {
     options.max_wait_queue_size = (int64_t)number(document, "maxWaitQueueSize", unset);
     options.codel_target = (int64_t)number(document, "codelTarget", unset);
     options.codel_interval = (int64_t)number(document, "codelInterval", unset);
+    options.overload_backoff = (int64_t)number(document, "overloadBackoff", unset);
+    options.adaptive_connecting = flag(document, "adaptiveConnecting");
+    options.predictive_min_pool_size = flag(document, "predictiveMinPoolSize");
     options.unanswered_threshold = (int64_t)number(document, "unanswered", unset);
     options.experimental_pending_response = flag(document, "experimentalPendingResponse");
     return options;
@@ -115,7 +118,7 @@ static uint32_t purpose_of(const uint8_t *document) {
 }
 
 /* Feeds one input. `id` is the number of its first key after the time. */
-static cenote_status feed(cenote_pool *pool, const uint8_t *input, const cenote_cause *cause) {
+static cenote_status feed(cenote_pool *pool, const uint8_t *input, const cenote_cause *cause, const cenote_cause *overload) {
     uint64_t now = number(input, "t", 0), id;
     const uint8_t *service = find(input, "v").at; /* null if there is none */
 #define IS(key) (id = number(input, key, UINT64_MAX), has(input, key))
@@ -129,7 +132,7 @@ static cenote_status feed(cenote_pool *pool, const uint8_t *input, const cenote_
     if (IS("hello") && has(input, "seen")) return cenote_handshaken_late(pool, now, id, service, number(input, "seen", 0));
     if (IS("hello")) return cenote_handshaken(pool, now, id, service);
     if (IS("up")) return cenote_established(pool, now, id, 0);
-    if (IS("fail")) return cenote_establish_failed(pool, now, id, cause);
+    if (IS("fail")) return cenote_establish_failed(pool, now, id, flag(input, "overloaded") == 1 ? overload : cause);
     if (IS("gone")) return cenote_idle_closed_by_peer(pool, now, id, cause);
     if (IS("drained")) return cenote_drained(pool, now, id, 0);
     if (IS("drainFail")) return cenote_drain_failed(pool, now, id, cause);
@@ -177,9 +180,11 @@ int main(int count, char **arguments) {
     FILE *out = count == 3 ? fopen(arguments[2], "wb") : NULL;
     if (count == 3 && out == NULL) stop(arguments[2], "cannot be written");
     cenote_pool *pool = NULL;
-    cenote_cause *cause;
-    cenote_cause_options of_all = CENOTE_CAUSE_OPTIONS_INIT;
+    cenote_cause *cause, *overload;
+    cenote_cause_options of_all = CENOTE_CAUSE_OPTIONS_INIT, of_overload = CENOTE_CAUSE_OPTIONS_INIT;
+    of_overload.stage = CENOTE_CAUSE_STAGE_TCP;
     must(cenote_cause_new(&of_all, &cause));
+    must(cenote_cause_new(&of_overload, &overload));
     size_t length, at = 0, inputs = 0, actions = 0, fingerprints = 0, refused = 0;
     uint8_t *trace = read_file(arguments[1], &length);
     while (at < length) {
@@ -199,7 +204,7 @@ int main(int count, char **arguments) {
         } else if (pool == NULL) {
             stop("the trace", "it does not begin with a header");
         } else if (strcmp(type, "t") == 0) {
-            cenote_status status = feed(pool, document, cause);
+            cenote_status status = feed(pool, document, cause, overload);
             int was_refused = status == CENOTE_STATUS_MISUSE;
             if (!was_refused) must(status);
             if (was_refused != has(document, "refused")) stop("the replay differs", "an input is refused in one of the two");
@@ -227,6 +232,7 @@ int main(int count, char **arguments) {
            (unsigned)actions, (unsigned)fingerprints);
     free(trace);
     must(cenote_cause_release(cause));
+    must(cenote_cause_release(overload));
     if (pool != NULL) must(cenote_pool_free(pool));
     return fingerprints > 0 ? 0 : 1;
 }

@@ -302,6 +302,8 @@ enum cenote_deadline_reason
     CENOTE_DEADLINE_REASON_PENDING_RESPONSE = 7,
     // The oldest request has not waited for less than `codel_target` for a whole `codel_interval`.
     CENOTE_DEADLINE_REASON_STANDING_DELAY = 8,
+    // A connection that waits for its time is established.
+    CENOTE_DEADLINE_REASON_ESTABLISHMENT = 9,
 };
 #ifndef __cplusplus
 #if __STDC_VERSION__ >= 202311L
@@ -575,6 +577,14 @@ typedef struct {
     int64_t codel_target;
     // For how long the delay has to stand; 0 is never, which is the default; 100 ms with a target alone.
     int64_t codel_interval;
+    // The unit of the pause after an establishment that failed because of overload, during which no
+    // connection is established; 0 is no pause, which is the default.
+    int64_t overload_backoff;
+    // Whether fewer than `max_connecting` connections are pending at once while more would delay each
+    // other: 0 or 1; default 0.
+    int64_t adaptive_connecting;
+    // Whether the minimum grows to the demand of the recent past: 0 or 1; default 0.
+    int64_t predictive_min_pool_size;
 } cenote_options;
 
 // An action. Fields that an action does not have are 0. Times are in nanoseconds.

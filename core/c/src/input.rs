@@ -199,7 +199,10 @@ pub extern "C" fn cenote_establish_failed(
     connection: u64,
     cause: *const Cause,
 ) -> Status {
-    failed(pool, now, connection, cause, |id, cause| Input::EstablishFailed { id, cause })
+    failed(pool, now, connection, cause, |id, cause| {
+        let overloaded = cause.error().is_overload();
+        Input::EstablishFailed { id, cause, overloaded }
+    })
 }
 
 /// The peer closed an available connection. Does nothing if it is in use or closed by now.

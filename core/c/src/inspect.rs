@@ -292,6 +292,8 @@ pub enum DeadlineReason {
     PendingResponse = 7,
     /// The oldest request has not waited for less than `codel_target` for a whole `codel_interval`.
     StandingDelay = 8,
+    /// A connection that waits for its time is established.
+    Establishment = 9,
 }
 
 /// When to call `cenote_timer` next; `CENOTE_NEVER` if there is nothing to wait for. To be asked again after every
@@ -367,6 +369,7 @@ mod tests {
             (DeadlineReason::Unanswered, CoreReason::Unanswered),
             (DeadlineReason::StandingDelay, CoreReason::StandingDelay),
             (DeadlineReason::PendingResponse, CoreReason::PendingResponse),
+            (DeadlineReason::Establishment, CoreReason::Establishment),
         ];
         assert!(reasons.iter().all(|(own, core)| *own as u32 == *core as u32 + 1));
     }

@@ -63,6 +63,14 @@ pub struct Options {
     pub codel_target: i64,
     /// For how long the delay has to stand; 0 is never, which is the default; 100 ms with a target alone.
     pub codel_interval: i64,
+    /// The unit of the pause after an establishment that failed because of overload, during which no
+    /// connection is established; 0 is no pause, which is the default.
+    pub overload_backoff: i64,
+    /// Whether fewer than `max_connecting` connections are pending at once while more would delay each
+    /// other: 0 or 1; default 0.
+    pub adaptive_connecting: i64,
+    /// Whether the minimum grows to the demand of the recent past: 0 or 1; default 0.
+    pub predictive_min_pool_size: i64,
 }
 
 sized_struct!(Options, "cenote_options");
@@ -90,6 +98,9 @@ impl Default for Options {
             max_wait_queue_size: NOT_SET,
             codel_target: NOT_SET,
             codel_interval: NOT_SET,
+            overload_backoff: NOT_SET,
+            adaptive_connecting: NOT_SET,
+            predictive_min_pool_size: NOT_SET,
         }
     }
 }
@@ -110,6 +121,10 @@ impl Options {
         options.max_wait_queue_size = optional(self.max_wait_queue_size, "max_wait_queue_size")?;
         options.codel_target = time(self.codel_target, "codel_target")?;
         options.codel_interval = time(self.codel_interval, "codel_interval")?;
+        options.overload_backoff = time(self.overload_backoff, "overload_backoff")?;
+        options.adaptive_connecting = flag(self.adaptive_connecting, "adaptive_connecting")?;
+        options.predictive_min_pool_size =
+            flag(self.predictive_min_pool_size, "predictive_min_pool_size")?;
         options.load_balanced = flag(self.load_balanced, "load_balanced")?;
         options.experimental_pending_response =
             flag(self.experimental_pending_response, "experimental_pending_response")?;

@@ -63,11 +63,12 @@ pub fn random() -> u64 {
     getrandom::u64().unwrap_or_default()
 }
 
-/// Sets a random jitter seed if lifetimes are limited and no seed was chosen: pools with the same seed open and
+/// Sets a random jitter seed if an option depends on it and no seed was chosen: pools with the same seed open and
 /// close their connections at the same times (`docs/studies/lifetime.md`). Without entropy the default remains.
 #[must_use]
 pub fn with_jitter_seed_from_os(options: PoolOptions) -> PoolOptions {
-    if options.max_lifetime.is_none_or(|limit| limit.is_zero()) || options.jitter_seed.is_some() {
+    let with_jitter = [options.max_lifetime, options.overload_backoff];
+    if with_jitter.iter().flatten().all(Duration::is_zero) || options.jitter_seed.is_some() {
         return options;
     }
     match getrandom::u64() {
@@ -85,7 +86,7 @@ mod tests {
     use super::{nonce, with_jitter_seed_from_os};
 
     #[test]
-    fn pools_with_a_lifetime_have_chance_of_their_own() {
+    fn pools_with_jitter_have_a_seed_of_their_own() {
         let limited = || PoolOptions::default().with_max_lifetime(Duration::from_secs(60));
         assert_ne!(
             with_jitter_seed_from_os(limited()).jitter_seed,
@@ -93,7 +94,9 @@ mod tests {
         );
         assert_eq!(with_jitter_seed_from_os(limited().with_jitter_seed(7)).jitter_seed, Some(7));
         let unlimited = PoolOptions::default().with_max_lifetime(Duration::ZERO);
-        assert_eq!(with_jitter_seed_from_os(unlimited).jitter_seed, None);
+        assert_eq!(with_jitter_seed_from_os(unlimited.clone()).jitter_seed, None);
+        let backs_off = unlimited.with_overload_backoff(Duration::from_millis(100));
+        assert_ne!(with_jitter_seed_from_os(backs_off).jitter_seed, None);
         assert_eq!(with_jitter_seed_from_os(PoolOptions::default()).jitter_seed, None);
     }
 

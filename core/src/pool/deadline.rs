@@ -36,11 +36,15 @@ pub enum DeadlineReason {
     PendingResponse,
     /// The oldest request has not waited for less than `codel_target` for a whole `codel_interval`.
     StandingDelay,
+    /// A connection that waits for its time is established: a backoff after an overload ends, or a request has waited
+    /// for a check-in for as long as is worth it. Only with [`overload_backoff`](super::PoolOptions::overload_backoff) or
+    /// [`adaptive_connecting`](super::PoolOptions::adaptive_connecting).
+    Establishment,
 }
 
 impl DeadlineReason {
     /// In the order in which one `Timer` does what is due.
-    pub(super) const ALL: [Self; 8] = [
+    pub(super) const ALL: [Self; 9] = [
         Self::WaitQueueTimeout,
         Self::IdleTime,
         Self::Lifetime,
@@ -49,6 +53,7 @@ impl DeadlineReason {
         Self::Unanswered,
         Self::PendingResponse,
         Self::StandingDelay,
+        Self::Establishment,
     ];
 }
 
@@ -63,6 +68,7 @@ impl fmt::Display for DeadlineReason {
             Self::Unanswered => "an establishment stays unanswered",
             Self::PendingResponse => "a late reply is given up",
             Self::StandingDelay => "requests are shed",
+            Self::Establishment => "a connection that waits for its time is established",
         })
     }
 }

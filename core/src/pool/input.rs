@@ -77,6 +77,9 @@ pub enum Input<S: PoolTypes> {
         id: ConnId,
         /// Why.
         cause: S::Cause,
+        /// Whether the server may be overloaded: the error has the label `SystemOverloadedError`. Matters only with
+        /// [`overload_backoff`](PoolOptions::overload_backoff).
+        overloaded: bool,
     },
     /// The peer closed an available connection. Does nothing if the connection is in use or closed
     /// by now: its user will notice.

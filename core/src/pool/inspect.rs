@@ -30,7 +30,7 @@ impl<S: PoolTypes> PoolState<S> {
             waiting: self.queue.len() as u64,
             owners: self.owners.len() as u64,
             max_pool_size: (limit != 0).then_some(limit),
-            min_pool_size: self.settings.min_total,
+            min_pool_size: self.min_total(),
             max_connecting: self.settings.max_pending,
             load_balanced: self.settings.load_balanced,
             in_use_by_cursors: by(Purpose::Cursor),
@@ -41,13 +41,13 @@ impl<S: PoolTypes> PoolState<S> {
         }
     }
 
-    /// Whether as many connections are established as `minPoolSize` wants: what a driver waits for that
+    /// Whether as many connections are established as the minimum of the [snapshot](Self::snapshot) wants: what a driver waits for that
     /// warms its pools up. Only an input changes it, so the shell asks after each, where it asks for the
     /// [next deadline](Self::next_deadline); nothing has to be polled. In a pool that is paused or closed
     /// no connection is coming. For a number of its own a shell compares the counts of the
     /// [snapshot](Self::snapshot). Takes constant time.
     pub fn is_filled(&self) -> bool {
-        self.connections.total() - self.connections.len(List::Pending) >= self.settings.min_total
+        self.connections.total() - self.connections.len(List::Pending) >= self.min_total()
     }
 
     /// Each connection: pending ones in the order of creation, available ones from the oldest,
@@ -67,7 +67,13 @@ impl<S: PoolTypes> PoolState<S> {
     /// Each request without an outcome: first those that own a connection, pending or draining, then
     /// those in the wait queue; each kind oldest first.
     pub fn waiters(&self) -> impl Iterator<Item = WaiterInfo> {
-        let waits_for = if self.has_room() { WaitsFor::Permit } else { WaitsFor::Connection };
+        let waits_for = if !self.has_room() {
+            WaitsFor::Connection
+        } else if self.has_permit() {
+            WaitsFor::Pacing
+        } else {
+            WaitsFor::Permit
+        };
         let owners = self.owners.iter().map(|(request, connection)| {
             let waits_for = match self.connections.known(*connection).state {
                 ConnState::Draining { .. } => WaitsFor::PendingResponse(*connection),

@@ -8,6 +8,7 @@ use super::options::Settings;
 use super::state::PoolState;
 use super::state::connections::{ConnState, Connection};
 use super::state::lists::List;
+use super::state::pacing::Pacing;
 use super::state::pending_responses::Drain;
 use super::state::verify::{Verdict, ensure};
 use super::status::Status;
@@ -49,6 +50,7 @@ impl<S: PoolTypes> PoolState<S> {
         self.verify_delay().map_err(pool)?;
         self.verify_status().map_err(pool)?;
         self.verify_promises().map_err(pool)?;
+        self.verify_policies().map_err(pool)?;
         self.verify_owners().map_err(pool)?;
         self.verify_pending_responses()?;
         self.verify_services()?;
@@ -71,7 +73,25 @@ impl<S: PoolTypes> PoolState<S> {
             !is_pending || self.queue.is_oldest_due(self.now),
             "a request waits although a connection is pending a response",
         )?;
-        ensure(!self.may_create(), "a request waits although a connection could be made")
+        ensure(!self.may_establish(), "a request waits although a connection could be made")
+    }
+
+    /// What policies remember is there if they are on, and is not from the future.
+    fn verify_policies(&self) -> Verdict {
+        let Pacing { establishment, use_time, gained, not_before: _, overloads } = self.pacing;
+        let is_on = self.settings.paces || self.pacing == Pacing::default();
+        ensure(is_on, "establishments are paced although that is switched off")?;
+        let is_adaptive =
+            self.settings.adapts || (establishment, use_time, gained) == (None, None, None);
+        ensure(is_adaptive, "establishments were measured although the pool does not adapt")?;
+        ensure(self.settings.backoff.is_some() || overloads == 0, "the pool never backs off")?;
+        ensure(gained <= Some(self.now), "a connection was gained after its time")?;
+        ensure(
+            self.demand.is_some() == self.settings.predicts,
+            "demand is measured to predict it",
+        )?;
+        let began = self.demand.is_none_or(|demand| demand.since <= self.now);
+        ensure(began, "the demand is measured from after its time")
     }
 
     fn verify_connections(&self) -> Result<(), InvalidCheckpoint> {

@@ -61,6 +61,8 @@ pub use queued::Queued;
 pub use sink::{ActionSink, Actions, WithoutEvents};
 pub use snapshot::{ConnectionInfo, ConnectionState, Snapshot, WaiterInfo, WaitsFor};
 pub use state::PoolState;
+pub use state::demand::Demand;
+pub use state::pacing::Pacing;
 pub use status::Status;
 pub use time::Instant;
 pub use types::{NoPayload, PoolTypes};

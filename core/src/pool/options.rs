@@ -71,6 +71,20 @@ pub struct PoolOptions {
     /// For how long the delay has to stand before requests are shed. 0 switches shedding off, which is the default;
     /// with a [target](Self::codel_target) alone it is 100 ms. Not part of CMAP.
     pub codel_interval: Option<Duration>,
+    /// The base of the backoff after a connection could not be established because the server may be overloaded
+    /// ([`overloaded`](super::Input::EstablishFailed)): the pool establishes none for a random time of at most
+    /// `base · 2ⁿ` and 10 s after the `n`-th such failure in a row, and then one at a time until one succeeds. Requests
+    /// wait meanwhile. The formula is that of client backpressure, whose base is 100 ms. 0 is none, which is the default.
+    /// Not part of CMAP.
+    pub overload_backoff: Option<Duration>,
+    /// Whether the pool decides how many connections it establishes at once, up to [`max_connecting`](Self::max_connecting),
+    /// and a request has one established only if waiting for one that is checked in is expected to take twice as
+    /// long. Default `false`. Not part of CMAP.
+    pub adaptive_connecting: Option<bool>,
+    /// Whether the minimum follows the demand: it is [`min_pool_size`](Self::min_pool_size), or as many connections as
+    /// the rate of requests and the time of their uses ask for, if these are more. Default `false`. Not part of
+    /// CMAP.
+    pub predictive_min_pool_size: Option<bool>,
     /// Experimental: follows the draft of DRIVERS-2884 as of November 2025 and may change with it.
     /// Whether a connection whose caller timed out while it waited for a reply is kept: the next
     /// check-out that finds no other connection first reads the reply and discards it. Default
@@ -99,6 +113,9 @@ impl Hash for PoolOptions {
             max_wait_queue_size,
             codel_target,
             codel_interval,
+            overload_backoff,
+            adaptive_connecting,
+            predictive_min_pool_size,
             experimental_pending_response,
         } = self;
         max_pool_size.hash(state);
@@ -127,6 +144,15 @@ impl Hash for PoolOptions {
         }
         if codel_interval.is_some() {
             (3_u8, codel_interval).hash(state);
+        }
+        if overload_backoff.is_some() {
+            (4_u8, overload_backoff).hash(state);
+        }
+        if adaptive_connecting.is_some() {
+            (5_u8, adaptive_connecting).hash(state);
+        }
+        if predictive_min_pool_size.is_some() {
+            (6_u8, predictive_min_pool_size).hash(state);
         }
     }
 }
@@ -198,6 +224,8 @@ impl PoolOptions {
     pub const DEFAULT_CODEL_TARGET: Duration = Duration::from_millis(5);
     /// The interval of shedding if only its target is set.
     pub const DEFAULT_CODEL_INTERVAL: Duration = Duration::from_millis(100);
+    /// The longest backoff after an overload.
+    pub const MAX_OVERLOAD_BACKOFF: Duration = Duration::from_secs(10);
 
     setters! {
         /// Sets [`max_pool_size`](Self::max_pool_size); 0 means no limit.
@@ -230,6 +258,12 @@ impl PoolOptions {
         with_codel_target, codel_target: Duration;
         /// Sets [`codel_interval`](Self::codel_interval); 0 switches shedding off.
         with_codel_interval, codel_interval: Duration;
+        /// Sets [`overload_backoff`](Self::overload_backoff); 0 is none.
+        with_overload_backoff, overload_backoff: Duration;
+        /// Sets [`adaptive_connecting`](Self::adaptive_connecting).
+        with_adaptive_connecting, adaptive_connecting: bool;
+        /// Sets [`predictive_min_pool_size`](Self::predictive_min_pool_size).
+        with_predictive_min_pool_size, predictive_min_pool_size: bool;
         /// Sets [`experimental_pending_response`](Self::experimental_pending_response).
         with_experimental_pending_response, experimental_pending_response: bool;
     }
@@ -263,7 +297,19 @@ pub(super) struct Settings {
     pub(super) reports: bool,
     /// Shedding on standing delay.
     pub(super) codel: Option<Codel>,
-    /// Whether requests that wait may be shed, or take a connection that is pending a response: asked for each of them.
+    /// The base of the backoff after an overload.
+    pub(super) backoff: Option<u64>,
+    /// Whether the pool decides how many connections are established at once.
+    pub(super) adapts: bool,
+    /// Whether connections may have to wait for their time: one of the two before.
+    pub(super) paces: bool,
+    /// Whether the minimum follows the demand.
+    pub(super) predicts: bool,
+    /// With how many connections a check-out or a check-in is no reason to open others: the minimum, or more than
+    /// there can be if the minimum follows each of them.
+    pub(super) quiet_total: u32,
+    /// Whether requests that wait may be shed, take a connection that is pending a response, or have one established
+    /// later: asked for each of them.
     pub(super) has_queue_policy: bool,
     /// `None`: maintenance never runs.
     pub(super) pause_after_failure: Option<u64>,
@@ -316,6 +362,11 @@ impl Settings {
             max_unanswered: limit(options.unanswered_threshold),
             reports: false,
             codel: Codel::new(options),
+            backoff: limit(options.overload_backoff),
+            adapts: options.adaptive_connecting == Some(true),
+            paces: false,
+            predicts: options.predictive_min_pool_size == Some(true),
+            quiet_total: u32::MAX,
             has_queue_policy: false,
             pause_after_failure,
             jitter_seed: options.jitter_seed.unwrap_or(0),
@@ -326,7 +377,12 @@ impl Settings {
             shortest_use: None,
         };
         settings.reports = settings.max_held.is_some() || settings.max_unanswered.is_some();
-        settings.has_queue_policy = settings.pending_response || settings.codel.is_some();
+        settings.paces = settings.adapts || settings.backoff.is_some();
+        settings.has_queue_policy =
+            settings.pending_response || settings.codel.is_some() || settings.paces;
+        if !settings.predicts && !settings.adapts {
+            settings.quiet_total = settings.min_total;
+        }
         settings.depends_on_time = settings.has_limits_of_time();
         settings.shortest_use = [settings.max_idle, settings.max_held].into_iter().flatten().min();
         Ok(settings)
@@ -340,6 +396,8 @@ impl Settings {
             || self.max_lifetime.is_some()
             || self.reports
             || self.codel.is_some()
+            || self.paces
+            || self.predicts
             || self.pending_response
     }
 

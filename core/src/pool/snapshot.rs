@@ -44,7 +44,7 @@ pub struct Snapshot {
     pub owners: u64,
     /// The effective `maxPoolSize`; `None` is without limit.
     pub max_pool_size: Option<u32>,
-    /// The effective `minPoolSize`.
+    /// The effective `minPoolSize`: what is [predicted](super::PoolOptions::predictive_min_pool_size), if that is more.
     pub min_pool_size: u32,
     /// The effective `maxConnecting`.
     pub max_connecting: u32,
@@ -168,4 +168,8 @@ pub enum WaitsFor {
     Connection,
     /// `maxConnecting` is reached: an establishment has to end, or a connection to come back.
     Permit,
+    /// No limit is reached, but [`overload_backoff`](super::PoolOptions::overload_backoff) or
+    /// [`adaptive_connecting`](super::PoolOptions::adaptive_connecting) establishes none now: time has to pass, an establishment
+    /// to end, or a connection to come back.
+    Pacing,
 }

@@ -7,8 +7,9 @@ use bson::RawBsonRef;
 
 use crate::error::Stage;
 use crate::pool::{
-    ConnectionCheckpoint, ConnectionStateCheckpoint, Health, Input, Maintenance, PoolCheckpoint,
-    PoolOptions, RequestCheckpoint, ReuseOrder, ServiceCheckpoint, Status, WaiterId,
+    ConnectionCheckpoint, ConnectionStateCheckpoint, Demand, Health, Input, Maintenance, Pacing,
+    PoolCheckpoint, PoolOptions, RequestCheckpoint, ReuseOrder, ServiceCheckpoint, Status,
+    WaiterId,
 };
 
 use super::action::{ActionName, ActionRecord};
@@ -51,7 +52,10 @@ pub(super) fn input(
             Input::Handshaken { id, service, clears_at_hello: fields.number_if("seen")? }
         }
         b"up" => Input::EstablishSucceeded { id: fields.connection("up")?, conn: () },
-        b"fail" => Input::EstablishFailed { id: fields.connection("fail")?, cause: told()? },
+        b"fail" => {
+            let (id, overloaded) = (fields.connection("fail")?, fields.flag("overloaded")?);
+            Input::EstablishFailed { id, cause: told()?, overloaded }
+        }
         b"gone" => Input::IdleClosedByPeer { id: fields.connection("gone")?, cause: told()? },
         b"drained" => Input::DrainSucceeded { id: fields.connection("drained")?, conn: () },
         b"drainFail" => Input::DrainFailed { id: fields.connection("drainFail")?, cause: told()? },
@@ -128,6 +132,9 @@ pub(super) fn options(fields: &Fields<'_>) -> Found<PoolOptions> {
         max_wait_queue_size: fields.small_if("maxWaitQueueSize")?,
         codel_target: duration_if(fields, "codelTarget")?,
         codel_interval: duration_if(fields, "codelInterval")?,
+        overload_backoff: duration_if(fields, "overloadBackoff")?,
+        adaptive_connecting: fields.boolean_if("adaptiveConnecting")?,
+        predictive_min_pool_size: fields.boolean_if("predictiveMinPoolSize")?,
         experimental_pending_response: fields.boolean_if("experimentalPendingResponse")?,
     })
 }
@@ -142,6 +149,23 @@ fn duration_if(fields: &Fields<'_>, key: &str) -> Found<Option<Duration>> {
     Ok(fields.number_if(key)?.map(Duration::from_nanos))
 }
 
+fn pacing_if(fields: &Fields<'_>) -> Found<Option<Pacing>> {
+    let Some(fields) = fields.document_if("pacing")? else { return Ok(None) };
+    Ok(Some(Pacing {
+        establishment: fields.number_if("establishment")?,
+        use_time: fields.number_if("useTime")?,
+        gained: fields.time_if("gained")?,
+        not_before: fields.time_if("notBefore")?,
+        overloads: fields.small_if("overloads")?.unwrap_or(0),
+    }))
+}
+
+fn demand_if(fields: &Fields<'_>) -> Found<Option<Demand>> {
+    let Some(fields) = fields.document_if("demand")? else { return Ok(None) };
+    let predicted = fields.small_if("predicted")?.ok_or_else(|| absent("predicted"))?;
+    Ok(Some(Demand { since: fields.time("since")?, sum: fields.number("sum")?, predicted }))
+}
+
 /// The counts of a state, and how many parts of each kind follow.
 pub(super) fn state(fields: &Fields<'_>, checkpoint: &mut PoolCheckpoint) -> Found<Parts> {
     let statuses = [Status::Paused, Status::Ready, Status::Closed];
@@ -151,6 +175,8 @@ pub(super) fn state(fields: &Fields<'_>, checkpoint: &mut PoolCheckpoint) -> Fou
     checkpoint.was_cleared = fields.flag("cleared")?;
     checkpoint.populate_after = fields.time_if("populateAfter")?;
     checkpoint.standing_since = fields.time_if("standingSince")?;
+    checkpoint.pacing = pacing_if(fields)?.unwrap_or_default();
+    checkpoint.demand = demand_if(fields)?;
     checkpoint.inherited = fields.number("inherited")?;
     checkpoint.reported = fields.number_if("reported")?.unwrap_or(0);
     checkpoint.last_waiter = fields.number_if("lastRequest")?.map(WaiterId);

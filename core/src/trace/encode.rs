@@ -3,8 +3,9 @@
 use core::time::Duration;
 
 use crate::pool::{
-    ConnId, ConnectionCheckpoint, ConnectionStateCheckpoint, Health, Input, Instant, Maintenance,
-    PoolCheckpoint, PoolOptions, Purpose, RequestCheckpoint, ReuseOrder, ServiceCheckpoint, Status,
+    ConnId, ConnectionCheckpoint, ConnectionStateCheckpoint, Demand, Health, Input, Instant,
+    Maintenance, Pacing, PoolCheckpoint, PoolOptions, Purpose, RequestCheckpoint, ReuseOrder,
+    ServiceCheckpoint, Status,
 };
 
 use super::action::ActionRecord;
@@ -44,7 +45,10 @@ pub(super) fn input(
             document.service("v", *service).number_if("seen", *clears_at_hello);
         }
         Input::EstablishSucceeded { id, conn: () } => connection(document, "up", *id),
-        Input::EstablishFailed { id, cause: _ } => connection(document, "fail", *id),
+        Input::EstablishFailed { id, cause: _, overloaded } => {
+            connection(document, "fail", *id);
+            document.flag("overloaded", *overloaded);
+        }
         Input::IdleClosedByPeer { id, cause: _ } => connection(document, "gone", *id),
         Input::DrainSucceeded { id, conn: () } => connection(document, "drained", *id),
         Input::DrainFailed { id, cause: _ } => connection(document, "drainFail", *id),
@@ -166,6 +170,13 @@ pub(super) fn options(document: &mut Document<'_>, options: &PoolOptions) {
     document.number_if("maxWaitQueueSize", number(options.max_wait_queue_size));
     duration(document, "codelTarget", options.codel_target);
     duration(document, "codelInterval", options.codel_interval);
+    duration(document, "overloadBackoff", options.overload_backoff);
+    if let Some(adapts) = options.adaptive_connecting {
+        document.boolean("adaptiveConnecting", adapts);
+    }
+    if let Some(predicts) = options.predictive_min_pool_size {
+        document.boolean("predictiveMinPoolSize", predicts);
+    }
     if let Some(is_on) = options.experimental_pending_response {
         document.boolean("experimentalPendingResponse", is_on);
     }
@@ -201,8 +212,36 @@ fn duration(document: &mut Document<'_>, key: &str, duration: Option<Duration>) 
     }
 }
 
+/// Nothing, where nothing is remembered.
+fn pacing(document: &mut Document<'_>, pacing: &Pacing) {
+    if *pacing == Pacing::default() {
+        return;
+    }
+    let &Pacing { establishment, use_time, gained, not_before, overloads } = pacing;
+    document.document("pacing", |nested| {
+        nested
+            .number_if("establishment", establishment)
+            .number_if("useTime", use_time)
+            .number_if("gained", gained.map(Instant::as_nanos))
+            .number_if("notBefore", not_before.map(Instant::as_nanos))
+            .number_if("overloads", nonzero(overloads.into()));
+    });
+}
+
+fn demand(document: &mut Document<'_>, demand: Option<Demand>) {
+    let Some(Demand { since, sum, predicted }) = demand else { return };
+    document.document("demand", |nested| {
+        nested
+            .number("since", since.as_nanos())
+            .number("sum", sum)
+            .number("predicted", predicted.into());
+    });
+}
+
 /// The counts of a state; connections, requests and the rest follow in documents of their own.
 pub(super) fn state(document: &mut Document<'_>, checkpoint: &PoolCheckpoint) {
+    pacing(document, &checkpoint.pacing);
+    demand(document, checkpoint.demand);
     document
         .text("status", status_name(checkpoint.status))
         .number("generation", checkpoint.generation)

@@ -101,6 +101,8 @@ pub(super) const CHECK_IN_ERRORED: u8 = 0x10;
 pub(super) const CHECK_IN_PENDING_RESPONSE: u8 = 0x20;
 /// With the tags `EstablishSucceeded` and `EstablishFailed`: it is the end of a drain.
 pub(super) const ENDS_DRAIN: u8 = 0x10;
+/// With the tag `EstablishFailed`: the server may be overloaded.
+pub(super) const IS_OVERLOAD: u8 = 0x20;
 /// With the tag `EstablishSucceeded`: progress of a drain.
 pub(super) const DRAIN_GOES_ON: u8 = 0x20;
 /// With the tag `Ready`: connections retire.
@@ -374,7 +376,11 @@ impl InputLog {
                 record
             }
             Input::EstablishSucceeded { id, conn: _ } => about(Tag::EstablishSucceeded, *id),
-            Input::EstablishFailed { id, cause } => self.failed(Tag::EstablishFailed, *id, cause),
+            Input::EstablishFailed { id, cause, overloaded } => {
+                let record = self.failed(Tag::EstablishFailed, *id, cause);
+                let overload = if *overloaded { IS_OVERLOAD } else { 0 };
+                Record { head: record.head | overload, ..record }
+            }
             Input::IdleClosedByPeer { id, cause } => self.failed(Tag::IdleClosedByPeer, *id, cause),
             Input::DrainSucceeded { id, conn: _ } => {
                 let record = about(Tag::EstablishSucceeded, *id);
@@ -575,7 +581,8 @@ mod tests {
             Input::DrainSucceeded { id, conn: () },
             Input::DrainFailed { id, cause: cause.clone() },
             Input::EstablishSucceeded { id, conn: () },
-            Input::EstablishFailed { id, cause: cause.clone() },
+            Input::EstablishFailed { id, cause: cause.clone(), overloaded: true },
+            Input::EstablishFailed { id, cause: cause.clone(), overloaded: false },
             Input::RetireConnections,
             Input::Ready,
         ];
@@ -596,7 +603,7 @@ mod tests {
             let summary = CauseSummary { stage: Some(stage), kind: Some(kind), labels };
             let cause = Cause { summary, text: Some(stage.to_string().into()) };
             let id = ConnId::from_parts(1, 0);
-            inputs.push(Input::<Traced>::EstablishFailed { id, cause });
+            inputs.push(Input::<Traced>::EstablishFailed { id, cause, overloaded: true });
         }
         for input in &inputs {
             log.record(Instant::ORIGIN, input);

@@ -10,8 +10,8 @@ use super::input_log::{
     ACTION_HAS_CONNECTION, ACTION_HAS_NANOS, CHECK_IN_ERRORED, CHECK_IN_PENDING_RESPONSE,
     CHECK_OUT_HAS_DEADLINE, CLEAR_INTERRUPTS, COMPACT_CHECK_IN_BYTES, COMPACT_CHECK_OUT_BYTES,
     COMPACT_HAS_DEADLINE, COMPACT_IS_CHECK_IN, COMPACT_TIME_BITS, Context, DRAIN_GOES_ON,
-    ENDS_DRAIN, HAS_CLEARS, HAS_SERVICE, IS_ACTION, IS_PLACE, InputLog, REFUSED, RETIRES, Tag,
-    purpose_of, unzigzag,
+    ENDS_DRAIN, HAS_CLEARS, HAS_SERVICE, IS_ACTION, IS_OVERLOAD, IS_PLACE, InputLog, REFUSED,
+    RETIRES, Tag, purpose_of, unzigzag,
 };
 use super::traced::Traced;
 
@@ -140,7 +140,10 @@ impl<'a> Entries<'a> {
             Tag::EstablishFailed if head & ENDS_DRAIN != 0 => {
                 Input::DrainFailed { id, cause: self.cause(c) }
             }
-            Tag::EstablishFailed => Input::EstablishFailed { id, cause: self.cause(c) },
+            Tag::EstablishFailed => {
+                let overloaded = head & IS_OVERLOAD != 0;
+                Input::EstablishFailed { id, cause: self.cause(c), overloaded }
+            }
             Tag::IdleClosedByPeer => Input::IdleClosedByPeer { id, cause: self.cause(c) },
             Tag::Ready if head & RETIRES != 0 => Input::RetireConnections,
             Tag::Ready => Input::Ready,

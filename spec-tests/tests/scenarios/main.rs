@@ -49,7 +49,7 @@ fn every_scenario_passes_and_passes_again() {
     let mut paths: Vec<_> =
         std::fs::read_dir(folder()).unwrap().map(|entry| entry.unwrap().path()).collect();
     paths.sort();
-    assert_eq!(paths.len(), 53);
+    assert_eq!(paths.len(), 56);
     let both = |path: &PathBuf| [Target::Core, Target::C].map(|target| (path.clone(), target));
     for (path, target) in paths.iter().flat_map(both) {
         let outcomes = cmap::play(&path, target).unwrap();

@@ -82,6 +82,7 @@ class DeadlineReason(IntEnum):
     UNANSWERED = 6
     PENDING_RESPONSE = 7
     STANDING_DELAY = 8
+    ESTABLISHMENT = 9
 
 
 class EventKind(IntEnum):
@@ -182,6 +183,9 @@ class Options(ctypes.Structure):
     max_wait_queue_size: int
     codel_target: int
     codel_interval: int
+    overload_backoff: int
+    adaptive_connecting: int
+    predictive_min_pool_size: int
 
     _fields_ = (
         ("size", ctypes.c_uint32),
@@ -203,6 +207,9 @@ class Options(ctypes.Structure):
         ("max_wait_queue_size", ctypes.c_int64),
         ("codel_target", ctypes.c_int64),
         ("codel_interval", ctypes.c_int64),
+        ("overload_backoff", ctypes.c_int64),
+        ("adaptive_connecting", ctypes.c_int64),
+        ("predictive_min_pool_size", ctypes.c_int64),
     )
 
 

@@ -28,7 +28,8 @@ pub(super) fn start<R: Runtime, K: Connector<R>>(
     if driver.is_inherited() {
         // After a reset the machine has forgotten this connection.
         if driver.reset_in_child(ForkTrigger::Establishing).is_err() {
-            driver.feed(Input::EstablishFailed { id, cause: inherited(Stage::Tcp) });
+            let cause = inherited(Stage::Tcp);
+            driver.feed(Input::EstablishFailed { id, cause, overloaded: false });
         }
         return;
     }
@@ -74,10 +75,12 @@ impl<R: Runtime, K: Connector<R>> Establishment<R, K> {
             Err(cause) => {
                 // As in use, the end of the caller's time says nothing about the server.
                 let is_callers = deadline.is_some_and(|deadline| deadline <= R::now());
-                if !(is_callers && cause.is_network_error() && cause.is_timeout()) {
+                let is_of_server = !(is_callers && cause.is_network_error() && cause.is_timeout());
+                if is_of_server {
                     self.driver.show_failure(id, &cause);
                 }
-                self.fail(cause);
+                let overloaded = is_of_server && cause.is_overload();
+                self.fail(cause, overloaded);
             }
         }
     }
@@ -105,9 +108,9 @@ impl<R: Runtime, K: Connector<R>> Establishment<R, K> {
         self.driver.feed(Input::EstablishSucceeded { id: self.key.id, conn });
     }
 
-    fn fail(&mut self, cause: ConnectionError) {
+    fn fail(&mut self, cause: ConnectionError, overloaded: bool) {
         self.is_answered = true;
-        self.driver.feed(Input::EstablishFailed { id: self.key.id, cause });
+        self.driver.feed(Input::EstablishFailed { id: self.key.id, cause, overloaded });
     }
 
     /// The task was aborted, the connector panicked, or the runtime shut down.
@@ -115,7 +118,7 @@ impl<R: Runtime, K: Connector<R>> Establishment<R, K> {
         self.stages.abort();
         if self.driver.is_aborted(self.key) || thread::panicking() {
             let reason = "given up: the task that opened it was aborted or has panicked";
-            self.fail(ConnectionError::network(Stage::Tcp, reason));
+            self.fail(ConnectionError::network(Stage::Tcp, reason), false);
         } else {
             // The timer closes the pool, too, but possibly later: until then the next caller in the queue
             // would wait for a connection that no task opens.

@@ -247,6 +247,7 @@ fn describe_request(counts: &Counts, lists: &Lists, request: &WaiterInfo) -> Raw
         WaitsFor::PendingResponse(id) => ("pendingResponse", Some(id)),
         WaitsFor::Connection => ("connection", None),
         WaitsFor::Permit => ("permit", None),
+        WaitsFor::Pacing => ("pacing", None),
         _ => ("other", None),
     };
     let left = request.deadline.map(|deadline| deadline.saturating_since(counts.now));

@@ -30,6 +30,8 @@ impl<S: PoolTypes> PoolState<S> {
         checkpoint.was_cleared = self.cleared_by.is_some();
         checkpoint.populate_after = self.populate_after;
         checkpoint.standing_since = self.standing_since;
+        checkpoint.pacing = self.pacing;
+        checkpoint.demand = self.demand;
         checkpoint.inherited = self.inherited;
         checkpoint.reported = self.reported;
         checkpoint.last_waiter = self.last_waiter;

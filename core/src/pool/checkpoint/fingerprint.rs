@@ -4,7 +4,9 @@ use crate::pool::id::{ConnId, ServiceId};
 use crate::pool::options::{PoolOptions, mix};
 use crate::pool::state::PoolState;
 use crate::pool::state::connections::{ConnState, Connections};
+use crate::pool::state::demand::Demand;
 use crate::pool::state::lists::List;
+use crate::pool::state::pacing::Pacing;
 use crate::pool::state::pending_responses::PendingResponse;
 use crate::pool::state::request::Request;
 use crate::pool::time::Instant;
@@ -32,6 +34,15 @@ impl Digest {
         bytes.iter().for_each(|&byte| self.add(u64::from(byte) + 1));
     }
 
+    fn add_pacing(&mut self, pacing: &Pacing) {
+        let &Pacing { establishment, use_time, gained, not_before, overloads } = pacing;
+        self.add(establishment.map_or(0, |time| time.wrapping_add(1)));
+        self.add(use_time.map_or(0, |time| time.wrapping_add(1)));
+        self.add_time(gained);
+        self.add_time(not_before);
+        self.add(u64::from(overloads));
+    }
+
     fn add_options(&mut self, options: &PoolOptions) {
         core::hash::Hash::hash(options, &mut HashInto(self));
     }
@@ -55,6 +66,8 @@ impl<S: PoolTypes> PoolState<S> {
             cleared_by,
             populate_after,
             standing_since,
+            pacing,
+            demand,
             inherited,
             reported,
             last_waiter,
@@ -93,6 +106,16 @@ impl<S: PoolTypes> PoolState<S> {
         if standing_since.is_some() {
             digest.add(1);
             digest.add_time(*standing_since);
+        }
+        if *pacing != Pacing::default() {
+            digest.add(2);
+            digest.add_pacing(pacing);
+        }
+        if let Some(Demand { since, sum, predicted }) = demand {
+            digest.add(3);
+            digest.add_time(Some(*since));
+            digest.add(*sum);
+            digest.add(u64::from(*predicted));
         }
         digest.0
     }

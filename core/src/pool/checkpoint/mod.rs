@@ -10,6 +10,8 @@ use alloc::vec::Vec;
 use super::id::{ConnId, ServiceId, WaiterId};
 use super::input::Purpose;
 use super::options::PoolOptions;
+use super::state::demand::Demand;
+use super::state::pacing::Pacing;
 use super::status::Status;
 use super::time::Instant;
 
@@ -51,6 +53,10 @@ pub struct PoolCheckpoint {
     pub populate_after: Option<Instant>,
     /// Since when the oldest wait is not below the target of shedding.
     pub standing_since: Option<Instant>,
+    /// What is remembered of establishing and using connections.
+    pub pacing: Pacing,
+    /// What a predictive minimum follows.
+    pub demand: Option<Demand>,
     /// Connections up to this number were inherited through a fork.
     pub inherited: u64,
     /// Pending connections up to this number were reported as unanswered.
@@ -186,6 +192,8 @@ impl Default for PoolCheckpoint {
             was_cleared: false,
             populate_after: None,
             standing_since: None,
+            pacing: Pacing::default(),
+            demand: None,
             inherited: 0,
             reported: 0,
             last_waiter: None,

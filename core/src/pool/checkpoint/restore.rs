@@ -73,6 +73,8 @@ impl<S: PoolTypes> PoolState<S> {
             cleared_by: checkpoint.was_cleared.then(|| payloads.cause(None)),
             populate_after: checkpoint.populate_after,
             standing_since: checkpoint.standing_since,
+            pacing: checkpoint.pacing,
+            demand: checkpoint.demand,
             inherited: checkpoint.inherited,
             reported: checkpoint.reported,
             last_waiter: checkpoint.last_waiter,

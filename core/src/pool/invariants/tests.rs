@@ -102,6 +102,43 @@ fn a_standing_delay_can_be_wrong() {
     );
 }
 
+/// An adaptive pool that backs off and predicts its minimum, after 9 s: connection 1 was established in 2 s, is in use
+/// and was used before; 2 could not be established, because the server was overloaded.
+fn paced() -> Pool {
+    let options = PoolOptions::default()
+        .with_adaptive_connecting(true)
+        .with_overload_backoff(SECOND * 9)
+        .with_predictive_min_pool_size(true);
+    let mut pool = pool(options, [Input::Ready, ask(1, None)]);
+    feed(&mut pool, 2, [made(1), ask(2, None)]);
+    feed(&mut pool, 7, [Input::Timer]);
+    let back = Input::CheckedIn { id: id(1), conn: (), health: Health::Healthy };
+    feed(&mut pool, 9, [back, Input::EstablishFailed { id: id(2), cause: (), overloaded: true }]);
+    pool.check_invariants();
+    assert!(pool.pacing.overloads > 0 && pool.demand.is_some_and(|demand| demand.predicted > 0));
+    pool
+}
+
+#[test]
+fn policies_can_be_wrong() {
+    let later = Some(at(10));
+    assert_found(paced(), |it| it.pacing.gained = later, "a connection was gained after its time");
+    let ahead = |it: &mut Pool| it.demand.as_mut().expect("measured").since = at(10);
+    assert_found(paced(), ahead, "the demand is measured from after its time");
+    assert_found(paced(), |it| it.demand = None, "demand is measured to predict it");
+    let off = "establishments are paced although that is switched off";
+    assert_found(idle(), |it| it.pacing.not_before = later, off);
+    let measured = |it: &mut Pool| {
+        (it.settings.adapts, it.options.adaptive_connecting) = (false, None);
+    };
+    let never = "establishments were measured although the pool does not adapt";
+    assert_found(paced(), measured, never);
+    let without = |it: &mut Pool| {
+        (it.settings.backoff, it.options.overload_backoff) = (None, None);
+    };
+    assert_found(paced(), without, "the pool never backs off");
+}
+
 #[test]
 fn promises_can_be_broken() {
     let lets_wait = "requests wait only in a ready pool";

@@ -1,7 +1,9 @@
 //! What a pool remembers.
 
 pub(in crate::pool) mod connections;
+pub(in crate::pool) mod demand;
 pub(in crate::pool) mod lists;
+pub(in crate::pool) mod pacing;
 pub(in crate::pool) mod pending_responses;
 pub(in crate::pool) mod request;
 pub(in crate::pool) mod services;
@@ -19,6 +21,9 @@ use super::status::Status;
 use super::time::Instant;
 use super::types::PoolTypes;
 use connections::Connections;
+use demand::Demand;
+use lists::List;
+use pacing::Pacing;
 use pending_responses::PendingResponses;
 use request::Request;
 use services::Services;
@@ -60,6 +65,10 @@ pub struct PoolState<S: PoolTypes> {
     /// Since when the oldest wait is not below the target of shedding. `None` if it is, if none waits, or without
     /// shedding.
     pub(in crate::pool) standing_since: Option<Instant>,
+    /// What is known of establishing and using connections, for a pool that decides when to establish them.
+    pub(in crate::pool) pacing: Pacing,
+    /// What a predictive minimum follows.
+    pub(in crate::pool) demand: Option<Demand>,
     /// Connections up to this number were inherited through a fork.
     pub(in crate::pool) inherited: u64,
     /// Pending connections up to this number were reported as unanswered.
@@ -95,6 +104,8 @@ impl<S: PoolTypes> PoolState<S> {
             cleared_by: None,
             populate_after: None,
             standing_since: None,
+            pacing: Pacing::default(),
+            demand: settings.predicts.then(|| Demand::new(now)),
             inherited: 0,
             reported: 0,
             last_waiter: None,
@@ -109,8 +120,28 @@ impl<S: PoolTypes> PoolState<S> {
         if now < self.now {
             self.clock_regressions += 1;
         } else {
+            if self.demand.is_some() {
+                self.observe_demand(now);
+            }
             self.now = now;
         }
+    }
+
+    /// Until `now` a connection was needed for each use, and for each request without an outcome.
+    #[inline(never)]
+    fn observe_demand(&mut self, now: Instant) {
+        let in_use = self.connections.in_use() - self.connections.len(List::Draining);
+        let needed = in_use as usize + self.queue.len() + self.owners.len();
+        if let Some(demand) = &mut self.demand {
+            demand.observe(needed as u64, self.now, now);
+        }
+    }
+
+    /// How many connections are kept ahead of need: `minPoolSize`, or what is predicted if that is more.
+    #[inline]
+    pub(in crate::pool) fn min_total(&self) -> u32 {
+        let Settings { min_total, max_total, .. } = self.settings;
+        self.demand.map_or(min_total, |demand| demand.predicted.clamp(min_total, max_total))
     }
 }
 
@@ -136,6 +167,8 @@ where
             cleared_by,
             populate_after,
             standing_since,
+            pacing,
+            demand,
             inherited,
             reported,
             last_waiter,
@@ -155,6 +188,8 @@ where
             cleared_by: cleared_by.clone(),
             populate_after: *populate_after,
             standing_since: *standing_since,
+            pacing: *pacing,
+            demand: *demand,
             inherited: *inherited,
             reported: *reported,
             last_waiter: *last_waiter,

@@ -160,6 +160,7 @@ impl<S: PoolTypes> PoolState<S> {
         self.keeps_deadline_at_once(armed)
             && self.queue.is_empty()
             && self.populate_after.is_none()
+            && self.pacing.not_before.is_none()
             && self.pending_responses.next_due().is_none()
     }
 
@@ -175,7 +176,8 @@ impl<S: PoolTypes> PoolState<S> {
     /// Whether an input at this time is no reason to open connections or to refuse requests.
     #[inline(always)]
     fn is_quiet(&self, now: Instant) -> bool {
-        self.status == Status::Ready && !self.is_below_minimum() && now >= self.now
+        let total = self.connections.total();
+        self.status == Status::Ready && total >= self.settings.quiet_total && now >= self.now
     }
 
     /// Whether a request has waited for too long by this time, may take a connection that is pending

@@ -129,7 +129,7 @@ impl<S: PoolTypes> PoolState<S> {
                 }
             }
         }
-        self.may_create().then_some(Source::Later(Later::NewConnection))
+        self.may_establish().then_some(Source::Later(Later::NewConnection))
     }
 
     #[inline(always)]

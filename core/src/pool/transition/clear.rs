@@ -44,6 +44,7 @@ impl<S: PoolTypes> PoolState<S> {
         }
         self.status = Status::Ready;
         self.populate_after = None;
+        self.pacing.forgive();
         emit(out, || Event::ConnectionPoolReady);
     }
 

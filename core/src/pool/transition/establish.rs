@@ -10,14 +10,21 @@ use crate::pool::state::connections::{ConnState, Connection};
 use crate::pool::state::lists::List;
 use crate::pool::state::request::Request;
 use crate::pool::status::Status;
+use crate::pool::time::Instant;
 use crate::pool::types::PoolTypes;
 
 impl<S: PoolTypes> PoolState<S> {
-    /// Whether one more connection is allowed: neither the total nor the number of pending ones is
-    /// at its limit. Pending ones from before a clear count, too.
-    // PS-11, PS-12, T-16
+    /// Whether one more connection is allowed, and its time has come if the pool paces them.
     #[inline]
     pub(in crate::pool) fn may_create(&self) -> bool {
+        self.has_permit() && (!self.settings.paces || self.is_time_to_establish())
+    }
+
+    /// Whether neither the total nor the number of pending connections is at its limit. Pending ones from before a
+    /// clear count, too.
+    // PS-11, PS-12, T-16
+    #[inline]
+    pub(in crate::pool) fn has_permit(&self) -> bool {
         self.status == Status::Ready
             && self.connections.total() < self.settings.max_total
             && self.connections.len(List::Pending) < self.settings.max_pending
@@ -30,7 +37,7 @@ impl<S: PoolTypes> PoolState<S> {
         owner: Option<WaiterId>,
         out: &mut impl ActionSink<S>,
     ) -> ConnId {
-        assert!(self.may_create(), "never above a limit");
+        assert!(self.has_permit(), "never above a limit");
         let id = self.connections.create(self.now, self.generation, owner);
         emit(out, || Event::ConnectionCreated { connection_id: id.number() });
         id
@@ -61,15 +68,23 @@ impl<S: PoolTypes> PoolState<S> {
 
     /// Whether there are too few connections and one more may be made ahead of need.
     pub(super) fn wants_population(&self) -> bool {
+        self.may_create() && self.has_place_to_populate()
+    }
+
+    /// When the next connection may be made ahead of need, as far as that is up to the minimum.
+    pub(super) fn next_population(&self) -> Option<Instant> {
+        self.has_place_to_populate().then(|| self.populate_after.unwrap_or(self.now))
+    }
+
+    fn has_place_to_populate(&self) -> bool {
         self.is_below_minimum()
             && self.settings.pause_after_failure.is_some()
-            && self.may_create()
             && self.populating() < self.settings.max_populating()
     }
 
     #[inline]
     pub(super) fn is_below_minimum(&self) -> bool {
-        self.connections.total() < self.settings.min_total
+        self.connections.total() < self.min_total()
     }
 
     /// How many connections are being made ahead of need. One that became stale meanwhile
@@ -126,7 +141,8 @@ impl<S: PoolTypes> PoolState<S> {
             out.act(Action::CloseSocket { id, conn });
             return;
         };
-        let duration = self.now.saturating_since(connection.created);
+        let created = connection.created;
+        let duration = self.now.saturating_since(created);
         let stale = self.outdated(connection);
         emit(out, || Event::ConnectionReady { connection_id: id.number(), duration });
         let owner = self.take_owner(id);
@@ -140,6 +156,7 @@ impl<S: PoolTypes> PoolState<S> {
             return;
         }
         self.populate_after = None;
+        self.note_establishment(created);
         self.start_lifetime(id);
         match owner {
             Some(request) => {
@@ -155,13 +172,15 @@ impl<S: PoolTypes> PoolState<S> {
         }
     }
 
-    /// ConnectionClosed, then CheckOutFailed, and the minimum waits for a while, unless the failure
-    /// is old news: the connection was of an earlier generation. SDAM has seen the failure before.
+    /// ConnectionClosed, then CheckOutFailed, and the minimum waits for a while, as does everything after an
+    /// overload if the pool backs off, unless the failure is old news: the connection was of an earlier generation.
+    /// SDAM has seen the failure before.
     // OUT-19, T-05, T-37, T-03
     pub(super) fn establish_failed(
         &mut self,
         id: ConnId,
         cause: S::Cause,
+        overloaded: bool,
         out: &mut impl ActionSink<S>,
     ) {
         let Some(connection) = self.connections.get(id) else { return };
@@ -173,13 +192,16 @@ impl<S: PoolTypes> PoolState<S> {
         }
         if !stale {
             self.pause_population();
+            if overloaded {
+                self.back_off(id.number());
+            }
         }
     }
 
     /// The server had reasons to refuse, so the minimum, if there is one, pauses.
     // T-37
     pub(super) fn pause_population(&mut self) {
-        let pause = self.settings.pause_after_failure.filter(|_| self.settings.min_total > 0);
+        let pause = self.settings.pause_after_failure.filter(|_| self.min_total() > 0);
         self.populate_after = pause.map(|pause| self.now.after(pause));
     }
 

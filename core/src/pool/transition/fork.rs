@@ -5,6 +5,7 @@ use crate::pool::event::{CloseReason, PendingResponseFailure};
 use crate::pool::sink::ActionSink;
 use crate::pool::state::PoolState;
 use crate::pool::state::lists::List;
+use crate::pool::state::pacing::Pacing;
 use crate::pool::types::PoolTypes;
 
 impl<S: PoolTypes> PoolState<S> {
@@ -16,6 +17,7 @@ impl<S: PoolTypes> PoolState<S> {
     pub(super) fn reset_after_fork(&mut self, out: &mut impl ActionSink<S>) {
         self.generation += 1;
         self.populate_after = None;
+        self.pacing = Pacing::default();
         self.inherited = self.connections.last_number();
         let outcome = CheckOutError::PoolCleared { cause: self.cleared_by.clone() };
         self.abort_pending(|_, _| CloseReason::Stale, None, &outcome, out);

@@ -16,7 +16,8 @@ impl<S: PoolTypes> PoolState<S> {
     /// change with every input.
     pub fn next_deadline(&self) -> Option<Deadline> {
         // Written out, so that each reason is a constant: this runs after every input.
-        let [first, second, third, fourth, fifth, sixth, seventh, eighth] = DeadlineReason::ALL;
+        let [first, second, third, fourth, fifth, sixth, seventh, eighth, ninth] =
+            DeadlineReason::ALL;
         let next = self.earlier(None, first);
         let next = self.earlier(next, second);
         let next = self.earlier(next, third);
@@ -27,7 +28,8 @@ impl<S: PoolTypes> PoolState<S> {
             next
         };
         let next = self.earlier(next, seventh);
-        if self.settings.codel.is_some() { self.earlier(next, eighth) } else { next }
+        let next = if self.settings.codel.is_some() { self.earlier(next, eighth) } else { next };
+        if self.settings.paces { self.earlier(next, ninth) } else { next }
     }
 
     /// Of two at the same time, the one that a run does first.
@@ -66,6 +68,7 @@ impl<S: PoolTypes> PoolState<S> {
             DeadlineReason::Unanswered => self.next_unanswered().map(|(at, _)| at),
             DeadlineReason::PendingResponse => self.pending_responses.next_due(),
             DeadlineReason::StandingDelay => self.next_shedding(),
+            DeadlineReason::Establishment => self.next_establishment(),
         }
     }
 
@@ -76,7 +79,7 @@ impl<S: PoolTypes> PoolState<S> {
             DeadlineReason::IdleTime => self.close_idle(out),
             DeadlineReason::Lifetime => self.close_at_end_of_life(out),
             // After every input, so after this one, too.
-            DeadlineReason::Populate => {}
+            DeadlineReason::Populate | DeadlineReason::Establishment => {}
             DeadlineReason::LeakDetection => self.report_leaks(out),
             DeadlineReason::Unanswered => self.report_unanswered(out),
             DeadlineReason::PendingResponse => self.give_up_drains(out),

@@ -11,6 +11,7 @@ mod establish;
 mod fork;
 mod maintenance;
 mod outcome;
+mod pace;
 mod retire;
 mod set_options;
 mod shed;
@@ -90,7 +91,9 @@ impl<S: PoolTypes> PoolState<S> {
                 self.handshaken(id, service, clears_at_hello, out);
             }
             Input::EstablishSucceeded { id, conn } => self.establish_succeeded(id, conn, out),
-            Input::EstablishFailed { id, cause } => self.establish_failed(id, cause, out),
+            Input::EstablishFailed { id, cause, overloaded } => {
+                self.establish_failed(id, cause, overloaded, out);
+            }
             Input::IdleClosedByPeer { id, cause } => self.idle_closed_by_peer(id, cause, out),
             Input::DrainSucceeded { id, conn } => self.drain_succeeded(id, conn, out),
             Input::DrainFailed { id, cause } => self.drain_failed(id, cause, out),

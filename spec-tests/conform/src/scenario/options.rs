@@ -23,6 +23,10 @@ pub(crate) struct Options {
     codel_target_ms: Option<u64>,
     #[serde(rename = "codelIntervalMS")]
     codel_interval_ms: Option<u64>,
+    #[serde(rename = "overloadBackoffMS")]
+    overload_backoff_ms: Option<u64>,
+    adaptive_connecting: Option<bool>,
+    predictive_min_pool_size: Option<bool>,
     /// The application name that connections send in their hello.
     // TF-17
     pub(crate) app_name: Option<String>,
@@ -55,6 +59,9 @@ impl Options {
         options.max_wait_queue_size = self.max_wait_queue_size;
         options.codel_target = self.codel_target_ms.map(Duration::from_millis);
         options.codel_interval = self.codel_interval_ms.map(Duration::from_millis);
+        options.overload_backoff = self.overload_backoff_ms.map(Duration::from_millis);
+        options.adaptive_connecting = self.adaptive_connecting;
+        options.predictive_min_pool_size = self.predictive_min_pool_size;
         options.maintenance = self.background_thread_interval_ms.map(maintenance).transpose()?;
         Ok(options)
     }

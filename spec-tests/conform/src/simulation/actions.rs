@@ -28,7 +28,8 @@ impl SimulatedPool {
             }
             Err(cause) => {
                 self.show_to_sdam(id, &cause);
-                self.feed(Input::EstablishFailed { id, cause });
+                let overloaded = cause.is_overload();
+                self.feed(Input::EstablishFailed { id, cause, overloaded });
             }
         }
     }

@@ -264,7 +264,10 @@ impl Pool {
                 inner.aborts.remove(&id);
                 match outcome {
                     Ok(connection) => Input::EstablishSucceeded { id, conn: connection.into() },
-                    Err(error) => Input::EstablishFailed { id, cause: Some(error) },
+                    Err(error) => {
+                        let overloaded = error.contains_label("SystemOverloadedError");
+                        Input::EstablishFailed { id, cause: Some(error), overloaded }
+                    }
                 }
             });
         });

@@ -208,6 +208,17 @@ impl Configuration {
             })
             .timed(&[None, Some(2)])
             .asked(3),
+            Self::new("no limit, adaptive", {
+                small(0).with_max_connecting(2).with_adaptive_connecting(true)
+            })
+            .timed(&[None])
+            .asked(3),
+            Self::new("max 2, min 1, backoff 1 ns", {
+                let options = small(2).with_min_pool_size(1).with_overload_backoff(nanos(1));
+                options.with_maintenance(Maintenance::PauseAfterFailure(nanos(1)))
+            })
+            .timed(&[None])
+            .asked(3),
             Self::new("max 2, min 1, idle 1 ns", {
                 small(2).with_min_pool_size(1).with_max_idle_time(nanos(1))
             })

@@ -61,7 +61,10 @@ fn connections_ops(
         add(Op::CheckIn { conn, errored: false });
         add(Op::CheckIn { conn, errored: true });
         add(Op::Succeed(conn));
-        add(Op::Fail(conn));
+        add(Op::Fail { conn, overloaded: false });
+        if configuration.options.overload_backoff.is_some() {
+            add(Op::Fail { conn, overloaded: true });
+        }
         add(Op::PeerClose(conn));
         if configuration.keeps_late_replies() {
             add(Op::CheckInLate(conn));

@@ -60,6 +60,9 @@ pub(crate) fn without_late_replies((mut options, mut steps): Run) -> Run {
         options.max_wait_queue_size = None;
         options.codel_target = None;
         options.codel_interval = None;
+        options.overload_backoff = None;
+        options.adaptive_connecting = None;
+        options.predictive_min_pool_size = None;
     };
     make_older(&mut options);
     for step in &mut steps {
@@ -71,6 +74,7 @@ pub(crate) fn without_late_replies((mut options, mut steps): Run) -> Run {
             | Op::Retire => step.op = Op::Timer,
             Op::SetOptions(options) => make_older(options),
             Op::Handshake { clears_ago, .. } => *clears_ago = None,
+            Op::Fail { overloaded, .. } => *overloaded = false,
             Op::CheckOut { .. }
             | Op::CheckOutUnderOldId
             | Op::Cancel(_)
@@ -78,7 +82,6 @@ pub(crate) fn without_late_replies((mut options, mut steps): Run) -> Run {
             | Op::CheckIn { .. }
             | Op::Repurpose { .. }
             | Op::Succeed(_)
-            | Op::Fail(_)
             | Op::PeerClose(_)
             | Op::Ready
             | Op::Close
@@ -125,6 +128,9 @@ fn decode_options(bytes: [u8; OPTIONS_LEN]) -> PoolOptions {
     options.max_wait_queue_size = some(seed / 16, 4);
     options.codel_target = nanos(order / 3, 5);
     options.codel_interval = nanos(order / 15, 7);
+    options.overload_backoff = nanos(balanced / 3, 7);
+    options.adaptive_connecting = some(pause / 8, 3).map(|number| number != 0);
+    options.predictive_min_pool_size = some(idle / 8, 3).map(|number| number != 0);
     options.experimental_pending_response = match late % 4 {
         0 => None,
         1 => Some(false),
@@ -169,7 +175,7 @@ fn decode_op(kind: u8, which: u8, how: u8) -> Op {
             clears_ago: [None, None, Some(0), Some(1)][usize::from(how / 64)],
         },
         19..=22 => Op::Succeed(decode_pick(how, which, Pick::Pending)),
-        23 => Op::Fail(decode_pick(how, which, Pick::Pending)),
+        23 => Op::Fail { conn: decode_pick(how, which, Pick::Pending), overloaded: how >= 128 },
         24 => Op::PeerClose(decode_pick(how, which, Pick::Available)),
         25 | 26 => Op::Ready,
         27 => Op::Timer,

@@ -5,7 +5,8 @@
 
 use crate::model::reason_of;
 use cenote_core::pool::{
-    Action, CloseReason, ConnId, ConnectionState, Event, PoolState, PoolTypes, Snapshot, Status,
+    Action, CloseReason, ConnId, ConnectionState, Event, PoolOptions, PoolState, PoolTypes,
+    Snapshot, Status,
 };
 
 /// The counts of a pool according to its events.
@@ -94,7 +95,7 @@ impl Ledger {
         if *self != machine {
             return Err(format!("the events add up to {self:?}, the snapshot is {machine:?}"));
         }
-        self.check_counts(before, &after.snapshot())
+        self.check_counts(before, &after.snapshot(), waits_for_its_time(after))
     }
 
     fn add<C>(&mut self, event: &Event<C>) -> Result<(), String> {
@@ -252,7 +253,12 @@ impl Ledger {
     }
 
     // PS-11, PS-12, PS-20, WQ-07. A count above a limit that was lowered may stay but not grow.
-    fn check_counts(&self, before: &Snapshot, after: &Snapshot) -> Result<(), String> {
+    fn check_counts(
+        &self,
+        before: &Snapshot,
+        after: &Snapshot,
+        is_paced: bool,
+    ) -> Result<(), String> {
         let stages = |wanted| self.connections.iter().filter(|(_, stage)| *stage == wanted).count();
         let in_use = stages(Stage::CheckedOut) + stages(Stage::Draining);
         let counted = [stages(Stage::Created), stages(Stage::Available), in_use];
@@ -265,11 +271,23 @@ impl Ledger {
             && after.total == after.pending + after.available + after.in_use
             && after.total <= max.max(before.total)
             && after.pending <= after.max_connecting.max(before.pending)
-            && (after.waiting == 0 || (clean == 0 && full));
+            && (after.waiting == 0 || (clean == 0 && (full || is_paced)));
         if holds { Ok(()) } else { Err(format!("the counts are wrong: {after}")) }
     }
 }
 
 fn closes<C>(event: Option<&Event<C>>, number: u64) -> bool {
     matches!(event, Some(Event::ConnectionClosed { connection_id, .. }) if *connection_id == number)
+}
+
+/// Whether a connection that requests wait for is being established, or will be without another input, because a policy
+/// paces them.
+fn waits_for_its_time<S: PoolTypes>(machine: &PoolState<S>) -> bool {
+    is_paced(machine.options())
+        && (machine.snapshot().pending > 0 || machine.next_deadline().is_some())
+}
+
+/// Whether a connection may have to wait for its time, by a policy of the pool.
+pub(crate) fn is_paced(options: &PoolOptions) -> bool {
+    options.adaptive_connecting == Some(true) || options.overload_backoff.is_some()
 }

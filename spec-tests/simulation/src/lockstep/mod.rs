@@ -21,6 +21,7 @@ use crate::model::Model;
 pub use judge::{Comparable, judge, panic_message};
 pub(crate) use judge::{Trace, judge_from, judge_refusal};
 pub use ledger::Ledger;
+pub(crate) use ledger::is_paced;
 pub use step::{Brief, Clock, Op, Pick, Step, service};
 pub(crate) use story::Story;
 pub(crate) use tagged::map_input;

@@ -73,7 +73,9 @@ where
             Input::Handshaken { id: pick(*conn), service: index.map(service), clears_at_hello }
         }
         Op::Succeed(conn) => Input::EstablishSucceeded { id: pick(*conn), conn: payload(None) },
-        Op::Fail(conn) => Input::EstablishFailed { id: pick(*conn), cause },
+        Op::Fail { conn, overloaded } => {
+            Input::EstablishFailed { id: pick(*conn), cause, overloaded: *overloaded }
+        }
         Op::PeerClose(conn) => Input::IdleClosedByPeer { id: pick(*conn), cause },
         Op::Ready => Input::Ready,
         Op::Close => Input::Close,

@@ -80,7 +80,12 @@ pub enum Op {
     /// Establishment succeeds.
     Succeed(Pick),
     /// Establishment fails.
-    Fail(Pick),
+    Fail {
+        /// The connection.
+        conn: Pick,
+        /// The server may be overloaded.
+        overloaded: bool,
+    },
     /// The peer closes a connection.
     PeerClose(Pick),
     /// The pool is marked ready.
@@ -154,7 +159,7 @@ impl fmt::Display for Step {
             | Op::Repurpose { .. }
             | Op::Handshake { .. }
             | Op::Succeed(_)
-            | Op::Fail(_)
+            | Op::Fail { .. }
             | Op::PeerClose(_)
             | Op::Ready
             | Op::Close
@@ -189,6 +194,9 @@ impl fmt::Display for Brief<'_> {
         entry("queue", options.max_wait_queue_size.as_ref().map(|value| value as _));
         entry("target", options.codel_target.as_ref().map(|value| value as _));
         entry("interval", options.codel_interval.as_ref().map(|value| value as _));
+        entry("backoff", options.overload_backoff.as_ref().map(|value| value as _));
+        entry("adaptive", options.adaptive_connecting.as_ref().map(|value| value as _));
+        entry("predictive", options.predictive_min_pool_size.as_ref().map(|value| value as _));
         entry("balanced", options.load_balanced.as_ref().map(|value| value as _));
         entry("maintenance", options.maintenance.as_ref().map(|value| value as _));
         entry("reuse", options.reuse_order.as_ref().map(|value| value as _));

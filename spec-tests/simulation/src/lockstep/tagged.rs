@@ -46,8 +46,8 @@ pub(crate) fn map_input<S: PoolTypes, T: PoolTypes>(
         Input::EstablishSucceeded { id, conn } => {
             Input::EstablishSucceeded { id, conn: map_conn(conn) }
         }
-        Input::EstablishFailed { id, cause } => {
-            Input::EstablishFailed { id, cause: map_cause(cause) }
+        Input::EstablishFailed { id, cause, overloaded } => {
+            Input::EstablishFailed { id, cause: map_cause(cause), overloaded }
         }
         Input::IdleClosedByPeer { id, cause } => {
             Input::IdleClosedByPeer { id, cause: map_cause(cause) }

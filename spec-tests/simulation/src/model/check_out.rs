@@ -57,7 +57,7 @@ impl<S: PoolTypes> Model<S> {
                 return self.drain_for(request, id);
             }
         }
-        if nobody_waits && self.may_create() {
+        if nobody_waits && self.may_establish() {
             return self.establish_for(request);
         }
         // Before it enters the queue; which may be longer than a limit that came later, or by requests
@@ -82,7 +82,7 @@ impl<S: PoolTypes> Model<S> {
             if let Some(id) = late {
                 let request = self.queue.remove(0);
                 self.drain_for(request, id);
-            } else if self.may_create() {
+            } else if self.may_establish() {
                 let request = self.queue.remove(0);
                 self.establish_for(request);
             } else {

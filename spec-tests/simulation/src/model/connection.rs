@@ -16,6 +16,7 @@ impl<S: PoolTypes> Model<S> {
         self.status == Status::Ready
             && self.max_total().is_none_or(|max| self.connections.len() < max)
             && self.how_many(is_pending) < self.max_pending()
+            && self.is_in_pace()
     }
 
     // CC-02, CO-05.
@@ -101,6 +102,7 @@ impl<S: PoolTypes> Model<S> {
         }
         // T-37: the server answers again.
         self.populate_after = None;
+        self.measure_establishment(self.connection(id).created);
         self.start_lifetime(id);
         match owner {
             Some(request) => {
@@ -115,7 +117,7 @@ impl<S: PoolTypes> Model<S> {
     }
 
     // OUT-19, T-05, T-37.
-    pub(super) fn establish_failed(&mut self, id: ConnId, cause: S::Cause) {
+    pub(super) fn establish_failed(&mut self, id: ConnId, cause: S::Cause, overloaded: bool) {
         if !self.has(id) {
             return;
         }
@@ -128,6 +130,9 @@ impl<S: PoolTypes> Model<S> {
         // A failure of an earlier generation says nothing about this one.
         if !stale {
             self.pause_population();
+            if overloaded {
+                self.back_off(id.number());
+            }
         }
     }
 
@@ -156,6 +161,9 @@ impl<S: PoolTypes> Model<S> {
             return self.actions.push(Action::CloseSocket { id, conn });
         }
         self.emit(Event::ConnectionCheckedIn { connection_id: id.number() });
+        if let Phase::InUse { since, .. } = self.connection(id).phase {
+            self.measure_use(since);
+        }
         let health = match health {
             Health::PendingResponse { cause, .. } if !self.keeps_late_replies() => {
                 Health::Errored(cause)
@@ -307,7 +315,7 @@ impl<S: PoolTypes> Model<S> {
 }
 
 /// One step of the generator SplitMix64.
-fn split_mix(seed: u64) -> u64 {
+pub(super) fn split_mix(seed: u64) -> u64 {
     let mut z = seed.wrapping_add(0x9E37_79B9_7F4A_7C15);
     for (shift, factor) in [(30, 0xBF58_476D_1CE4_E5B9), (27, 0x94D0_49BB_1331_11EB)] {
         z = (z ^ (z >> shift)).wrapping_mul(factor);

@@ -5,6 +5,7 @@ use cenote_core::pool::{
     ServiceId, Status,
 };
 
+use super::pace::Pace;
 use super::{Model, Phase};
 
 impl<S: PoolTypes> Model<S> {
@@ -13,6 +14,7 @@ impl<S: PoolTypes> Model<S> {
         if self.status == Status::Paused {
             self.status = Status::Ready;
             self.populate_after = None;
+            (self.pace.overloads, self.pace.not_before) = (0, None);
             self.emit(Event::ConnectionPoolReady);
         }
     }
@@ -135,6 +137,7 @@ impl<S: PoolTypes> Model<S> {
     pub(super) fn reset_after_fork(&mut self) {
         self.generation += 1;
         self.populate_after = None;
+        self.pace = Pace::default();
         self.inherited = self.created;
         let outcome = CheckOutError::PoolCleared { cause: self.cleared_by.clone() };
         self.abort_pending(|_, _| CloseReason::Stale, None, &outcome);

@@ -2,6 +2,7 @@
 
 use cenote_core::pool::{Instant, PoolTypes, ServiceId, Status};
 
+use super::pace::{Demand, Pace};
 use super::{Model, Phase, Request};
 
 impl<S: PoolTypes> Model<S> {
@@ -25,6 +26,8 @@ impl<S: PoolTypes> Model<S> {
             cleared_by,
             populate_after,
             delayed_since,
+            pace,
+            demand,
             created,
             inherited,
             last_waiter: _,       // Every new id is above it.
@@ -41,6 +44,7 @@ impl<S: PoolTypes> Model<S> {
         key.push(u64::from(cleared_by.is_some()));
         key.push(self.distance(*populate_after));
         key.push(self.distance(*delayed_since));
+        self.write_policies(pace, *demand, key);
         key.push(u64::from(*inherited > 0) + 2 * u64::from(created > inherited));
         key.push(services.len() as u64);
         key.push(u64::from(!clears.is_empty()));
@@ -72,6 +76,18 @@ impl<S: PoolTypes> Model<S> {
         key.push(queue.len() as u64);
         for request in queue {
             self.write_request(request, key);
+        }
+    }
+
+    fn write_policies(&self, pace: &Pace, demand: Option<Demand>, key: &mut Vec<u64>) {
+        let &Pace { establishment, use_time, gained, not_before, overloads } = pace;
+        key.extend([establishment, use_time].map(|time| time.map_or(0, |time| time + 1)));
+        key.extend([gained, not_before].map(|at| self.distance(at)));
+        key.push(u64::from(overloads));
+        // The next backoff depends on the number of a connection.
+        key.push(if self.backoff().is_some() { self.created } else { 0 });
+        if let Some(Demand { since, sum, predicted }) = demand {
+            key.extend([self.distance(Some(since)), sum, u64::from(predicted)]);
         }
     }
 

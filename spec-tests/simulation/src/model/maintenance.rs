@@ -94,9 +94,12 @@ impl<S: PoolTypes> Model<S> {
     }
 
     fn wants_population(&self) -> bool {
+        self.may_create() && self.has_place_to_populate()
+    }
+
+    pub(super) fn has_place_to_populate(&self) -> bool {
         self.runs()
             && self.connections.len() < self.min_total()
-            && self.may_create()
             && self.populating() < usize::max(1, self.max_pending() - 1)
     }
 
@@ -117,7 +120,9 @@ impl<S: PoolTypes> Model<S> {
     /// Everything but timeouts and lifetimes applies at once: stale connections that a pool without
     /// maintenance has kept are closed, then surplus ones, oldest first.
     pub(super) fn set_options(&mut self, options: PoolOptions) {
+        let policies = self.policies();
         self.options = options;
+        self.restart_policies(policies);
         self.prune_stale();
         if !self.keeps_late_replies() {
             self.close_late();
@@ -175,6 +180,9 @@ impl<S: PoolTypes> Model<S> {
         }
         if let Some(at) = self.sheds_at() {
             add(at, DeadlineReason::StandingDelay);
+        }
+        if let Some(at) = self.establishes_at() {
+            add(at, DeadlineReason::Establishment);
         }
         if let Some(at) = self.populate_after.filter(|_| self.wants_population()) {
             add(at, DeadlineReason::Populate);

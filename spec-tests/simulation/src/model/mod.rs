@@ -16,6 +16,7 @@ mod key;
 mod late;
 mod legal;
 mod maintenance;
+mod pace;
 mod shed;
 mod view;
 
@@ -26,6 +27,7 @@ use cenote_core::pool::{
     PoolOptions, PoolState, PoolTypes, Purpose, ReuseOrder, ServiceId, Snapshot, Status, WaiterId,
 };
 
+use pace::{Demand, Pace};
 pub(crate) use view::reason_of;
 
 /// A pool without any optimisation.
@@ -53,6 +55,9 @@ pub struct Model<S: PoolTypes> {
     populate_after: Option<Instant>,
     /// Since when the oldest request has waited for the target of shedding or longer, at every moment.
     delayed_since: Option<Instant>,
+    pace: Pace,
+    /// Of a predictive minimum.
+    demand: Option<Demand>,
     // CO-05: the number of connections ever created, and so the number of the last one.
     created: u64,
     // FK-01: connections up to this number belong to the parent of this process.
@@ -150,7 +155,7 @@ impl<S: PoolTypes> Model<S> {
     ) -> Result<(Self, Vec<Action<S>>), InvalidOptions> {
         legal::options(&options)?;
         let created = Event::ConnectionPoolCreated { options: Box::new(options.clone()) };
-        let model = Self {
+        let mut model = Self {
             options,
             status: Status::Paused,
             generation: 0,
@@ -162,6 +167,8 @@ impl<S: PoolTypes> Model<S> {
             cleared_by: None,
             populate_after: None,
             delayed_since: None,
+            pace: Pace::default(),
+            demand: None,
             created: 0,
             inherited: 0,
             last_waiter: None,
@@ -170,6 +177,7 @@ impl<S: PoolTypes> Model<S> {
             blank: blank_snapshot()?,
             actions: Vec::new(),
         };
+        model.demand = model.new_demand();
         Ok((model, vec![Action::EmitEvent(created)]))
     }
 
@@ -227,7 +235,9 @@ impl<S: PoolTypes> Model<S> {
                 self.handshaken(id, service, clears_at_hello);
             }
             Input::EstablishSucceeded { id, conn } => self.established(id, conn),
-            Input::EstablishFailed { id, cause } => self.establish_failed(id, cause),
+            Input::EstablishFailed { id, cause, overloaded } => {
+                self.establish_failed(id, cause, overloaded);
+            }
             Input::IdleClosedByPeer { id, cause } => self.closed_by_peer(id, cause),
             Input::DrainSucceeded { id, conn } => self.drain_succeeded(id, conn),
             Input::DrainFailed { id, cause } => self.drain_failed(id, cause),
@@ -250,6 +260,7 @@ impl<S: PoolTypes> Model<S> {
         if now < self.now {
             self.clock_regressions += 1;
         } else {
+            self.measure_demand(now);
             self.now = now;
         }
     }
@@ -264,9 +275,9 @@ impl<S: PoolTypes> Model<S> {
         (max != 0).then_some(max as usize)
     }
 
-    // OP-03.
+    // OP-03, or what is predicted if that is more.
     fn min_total(&self) -> usize {
-        self.options.min_pool_size.unwrap_or(0) as usize
+        usize::max(self.options.min_pool_size.unwrap_or(0) as usize, self.predicted())
     }
 
     // OP-06.

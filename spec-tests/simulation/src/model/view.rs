@@ -72,7 +72,12 @@ impl<S: PoolTypes> Model<S> {
     /// kind in arrival order.
     pub fn waiters(&self) -> Vec<WaiterInfo> {
         let room = self.max_total().is_none_or(|max| self.connections.len() < max);
-        let waits_for = if room { WaitsFor::Permit } else { WaitsFor::Connection };
+        let permit = self.how_many(is_pending) < self.max_pending();
+        let waits_for = match (room, permit) {
+            (false, _) => WaitsFor::Connection,
+            (true, false) => WaitsFor::Permit,
+            (true, true) => WaitsFor::Pacing,
+        };
         let mut all = Vec::new();
         for connection in &self.connections {
             if let Phase::Pending { owner: Some(request), .. } = &connection.phase {
@@ -254,7 +259,7 @@ pub(super) fn is_available<C, W>(phase: &Phase<C, W>) -> bool {
     matches!(phase, Phase::Available { .. })
 }
 
-fn is_in_use<C, W>(phase: &Phase<C, W>) -> bool {
+pub(super) fn is_in_use<C, W>(phase: &Phase<C, W>) -> bool {
     matches!(phase, Phase::InUse { .. })
 }
 

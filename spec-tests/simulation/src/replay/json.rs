@@ -110,9 +110,12 @@ fn input(input: &Input<Traced>) -> Value {
         Input::EstablishSucceeded { id, .. }
         | Input::DrainSucceeded { id, .. }
         | Input::DrainProgress { id } => set("connectionId", id.number().into()),
-        Input::EstablishFailed { id, cause }
-        | Input::DrainFailed { id, cause }
-        | Input::IdleClosedByPeer { id, cause } => {
+        Input::EstablishFailed { id, cause, overloaded } => {
+            set("connectionId", id.number().into());
+            set("error", cause.to_string().into());
+            set("overloaded", (*overloaded).into());
+        }
+        Input::DrainFailed { id, cause } | Input::IdleClosedByPeer { id, cause } => {
             set("connectionId", id.number().into());
             set("error", cause.to_string().into());
         }

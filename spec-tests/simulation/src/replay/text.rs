@@ -70,7 +70,10 @@ pub fn input(input: &Input<Traced>) -> String {
             let clears = clears_at_hello.map(|clears| format!(" after {clears} clears"));
             format!("{name} {id}{service}{}", clears.unwrap_or_default())
         }
-        Input::EstablishFailed { id, cause }
+        Input::EstablishFailed { id, cause, overloaded: true } => {
+            format!("{name} {id} overloaded ({cause})")
+        }
+        Input::EstablishFailed { id, cause, overloaded: false }
         | Input::DrainFailed { id, cause }
         | Input::IdleClosedByPeer { id, cause } => {
             format!("{name} {id} ({cause})")
@@ -190,6 +193,7 @@ pub fn waiter(waiter: &WaiterInfo) -> String {
         WaitsFor::PendingResponse(id) => format!("for the late reply on {id}"),
         WaitsFor::Connection => "for a connection: maxPoolSize is reached".to_owned(),
         WaitsFor::Permit => "for a permit to connect: maxConnecting is reached".to_owned(),
+        WaitsFor::Pacing => "until the pool establishes more connections".to_owned(),
         other => format!("for {other:?}"),
     };
     let until = deadline.map(|at| format!(", until {at}")).unwrap_or_default();

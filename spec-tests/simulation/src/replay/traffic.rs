@@ -293,7 +293,8 @@ impl Traffic {
             Due::Change(index) => self.change(index),
             Due::Established(id) if self.aborted.remove(&id).is_some() => None,
             Due::Established(id) if self.one_of(self.scene.failure_every) => {
-                Some(Input::EstablishFailed { id, cause: "connection refused" })
+                let cause = "connection refused";
+                Some(Input::EstablishFailed { id, cause, overloaded: false })
             }
             Due::Established(id) => Some(Input::EstablishSucceeded { id, conn: () }),
             Due::Done(id) => {

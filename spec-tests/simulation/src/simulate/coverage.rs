@@ -46,6 +46,8 @@ pub(super) enum Situation {
     Drained,
     DrainFailed,
     DrainAborted,
+    WaitedForItsTime,
+    Predicted,
     // Callers.
     OwnDeadline,
     DeadlinePassed,
@@ -122,6 +124,8 @@ const GROUPS: [(&str, &[(Situation, &str)]); 5] = [
             (Situation::Drained, "late reply read"),
             (Situation::DrainFailed, "late reply not read"),
             (Situation::DrainAborted, "late reply not wanted any more"),
+            (Situation::WaitedForItsTime, "established when it is time"),
+            (Situation::Predicted, "more kept than the minimum"),
         ],
     ),
     (

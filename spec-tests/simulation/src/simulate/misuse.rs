@@ -84,7 +84,8 @@ impl<F> Context<'_, F> {
         F: FnOnce() -> S::Cause,
     {
         let id = self.some(wanted)?;
-        Some(Input::EstablishFailed { id, cause: (self.cause)() })
+        let overloaded = self.random.flip();
+        Some(Input::EstablishFailed { id, cause: (self.cause)(), overloaded })
     }
 
     fn drain_of<S>(&mut self, wanted: impl Fn(SocketState) -> bool) -> Option<Input<S>>

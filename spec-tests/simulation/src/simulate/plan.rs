@@ -130,6 +130,9 @@ pub(super) fn draw_overload_policies(seed: u64, options: &mut PoolOptions) {
         options.codel_target = random.flip().then(|| milliseconds(random, 1, 20));
         options.codel_interval = Some(milliseconds(random, 1, 50));
     }
+    options.overload_backoff = random.one_in(3).then(|| milliseconds(random, 1, 20));
+    options.adaptive_connecting = random.one_in(3).then_some(true);
+    options.predictive_min_pool_size = random.one_in(3).then_some(true);
 }
 
 impl TimeFaults {

@@ -9,7 +9,7 @@ use cenote_core::pool::{
 };
 
 use super::accounting::Accounting;
-use crate::lockstep::{self, Comparable, Ledger, Story};
+use crate::lockstep::{self, Comparable, Ledger, Story, is_paced};
 use crate::model::Model;
 
 /// An input and when it was fed.
@@ -201,7 +201,12 @@ where
         }
         let snapshot = self.snapshot();
         let lacks = snapshot.status == Status::Ready && snapshot.total < snapshot.min_pool_size;
-        let is_late = |pause: Duration| !is_set(self.pool.now() + pause);
+        let paced = if is_paced(self.pool.options()) {
+            PoolOptions::MAX_OVERLOAD_BACKOFF
+        } else {
+            Duration::ZERO
+        };
+        let is_late = |pause: Duration| !is_set(self.pool.now() + pause + paced);
         if lacks && snapshot.pending == 0 && limits.pause.is_some_and(is_late) {
             return Err(format!("no timer is armed for the minimum pool size: {snapshot}"));
         }

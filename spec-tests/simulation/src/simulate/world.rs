@@ -9,7 +9,9 @@ use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use cenote_core::pool::{Action, ConnId, Health, Input, Instant, PoolTypes, WaiterId};
+use cenote_core::pool::{
+    Action, ConnId, Deadline, DeadlineReason, Health, Input, Instant, PoolTypes, WaiterId,
+};
 use cenote_core::trace::Cause;
 
 use super::accounting::{Accounting, Socket};
@@ -341,7 +343,11 @@ impl<'a, T: Transport> World<'a, T> {
         let at = self.look_at_clock();
         T::before_input(self, at, &input)?;
         let is_timer = matches!(input, Input::Timer);
+        let due = self.subject.pool().next_deadline().filter(|deadline| deadline.at <= at);
         let actions = self.subject.feed(at, input)?;
+        if is_timer {
+            self.count_policies(due, &actions);
+        }
         if is_timer && actions.iter().filter(|action| is_due(action)).count() > 1 {
             self.coverage.count(Situation::TimersMerged);
         }
@@ -350,6 +356,19 @@ impl<'a, T: Transport> World<'a, T> {
             self.act(action)?;
         }
         self.accounting.compare(&self.subject.snapshot())
+    }
+
+    /// What the policies did when the timer fired for `due`.
+    fn count_policies(&mut self, due: Option<Deadline>, actions: &[Action<T::Types>]) {
+        let starts = |action: &Action<_>| matches!(action, Action::StartEstablish { .. });
+        let is_time = due.is_some_and(|due| due.reason == DeadlineReason::Establishment);
+        if is_time && actions.iter().any(starts) {
+            self.coverage.count(Situation::WaitedForItsTime);
+        }
+        let pool = self.subject.pool();
+        if pool.snapshot().min_pool_size > pool.options().min_pool_size.unwrap_or_default() {
+            self.coverage.count(Situation::Predicted);
+        }
     }
 
     fn act(&mut self, action: Action<T::Types>) -> Result<(), String> {

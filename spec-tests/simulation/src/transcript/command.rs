@@ -51,8 +51,8 @@ pub enum Command {
     Handshaken(u64, Option<ServiceId>, Option<u64>),
     /// `established 1 2`: connections are established.
     Established(Vec<u64>),
-    /// `failed 1 "connection refused"`: a connection could not be established.
-    Failed(u64, String),
+    /// `failed 1 "connection refused"`, with `overload`: a connection could not be established.
+    Failed(u64, String, bool),
     /// `peer closed 1`, with `error="eof"`: the peer closed an idle connection.
     PeerClosed(u64, String),
     /// `ready`: the pool is marked ready.
@@ -129,7 +129,10 @@ impl FromStr for Command {
                 Self::Handshaken(id, service, words.key("clears", number)?)
             }
             "established" => Self::Established(connections(&mut words)?),
-            "failed" => Self::Failed(connection(&mut words)?, words.next("the cause")?),
+            "failed" => {
+                let overloaded = words.flag("overload");
+                Self::Failed(connection(&mut words)?, words.next("the cause")?, overloaded)
+            }
             "peer" if words.flag("closed") => peer_closed(&mut words)?,
             "advance" => Self::Advance(duration(&words.next("how far")?)?),
             _ => alone(verb)?,

@@ -8,8 +8,8 @@ use super::words::{Words, duration, number};
 
 /// Parses all options of a command: `max= min= connecting= idle= wait= lifetime= seed= held=
 /// unanswered= queue= target=
-/// interval=`, `reuse=mru|lru`, `maintenance=never` or `pause=`, and the words `balanced` and
-/// `pending-response`.
+/// interval= backoff=`, `reuse=mru|lru`, `maintenance=never` or `pause=`, and the words `adaptive`, `predictive`,
+/// `balanced` and `pending-response`.
 pub(super) fn read(words: &mut Words) -> Result<PoolOptions, String> {
     let mut options = PoolOptions::default();
     options.max_pool_size = words.key("max", number)?;
@@ -29,6 +29,9 @@ pub(super) fn read(words: &mut Words) -> Result<PoolOptions, String> {
     if let Some(pause) = words.key("pause", duration)? {
         options.maintenance = Some(Maintenance::PauseAfterFailure(pause));
     }
+    options.overload_backoff = words.key("backoff", duration)?;
+    options.adaptive_connecting = words.flag("adaptive").then_some(true);
+    options.predictive_min_pool_size = words.flag("predictive").then_some(true);
     options.load_balanced = words.flag("balanced").then_some(true);
     options.experimental_pending_response = words.flag("pending-response").then_some(true);
     Ok(options)
@@ -66,6 +69,9 @@ pub(super) fn show(options: &PoolOptions) -> String {
         count("queue", options.max_wait_queue_size),
         time("target", options.codel_target),
         time("interval", options.codel_interval),
+        time("backoff", options.overload_backoff),
+        options.adaptive_connecting.map(|_| " adaptive".to_owned()),
+        options.predictive_min_pool_size.map(|_| " predictive".to_owned()),
         options.reuse_order.map(show_reuse_order),
         options.maintenance.map(show_maintenance),
         options.load_balanced.map(|_| " balanced".to_owned()),

@@ -86,8 +86,8 @@ impl Player {
             Command::Handshaken(id, service, clears_at_hello) => {
                 self.feed(Input::Handshaken { id: self.id(id), service, clears_at_hello })
             }
-            Command::Failed(id, cause) => {
-                self.feed(Input::EstablishFailed { id: self.id(id), cause })
+            Command::Failed(id, cause, overloaded) => {
+                self.feed(Input::EstablishFailed { id: self.id(id), cause, overloaded })
             }
             Command::PeerClosed(id, cause) => {
                 self.feed(Input::IdleClosedByPeer { id: self.id(id), cause })

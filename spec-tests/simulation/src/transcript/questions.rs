@@ -81,6 +81,7 @@ fn show_waiter(waiter: &WaiterInfo, names: &Names) -> String {
         WaitsFor::PendingResponse(id) => format!("the late reply on {}", id.number()),
         WaitsFor::Connection => "a connection".to_owned(),
         WaitsFor::Permit => "a permit".to_owned(),
+        WaitsFor::Pacing => "its time".to_owned(),
         other => format!("{other:?}"),
     };
     let until = waiter.deadline.map(|at| format!(", until {}", time(at))).unwrap_or_default();

@@ -64,8 +64,16 @@ pub(crate) struct Use {
 pub(crate) struct Opening {
     pub(crate) lasts: Duration,
     pub(crate) service: Option<ServiceId>,
-    pub(crate) failure: Option<Cause>,
+    pub(crate) failure: Option<FailedOpening>,
     pub(crate) clear: Option<u32>,
+}
+
+/// How an establishment fails.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct FailedOpening {
+    pub(crate) cause: Cause,
+    /// The server may be overloaded.
+    pub(crate) overloaded: bool,
 }
 
 /// A clear, and when the pool is ready again.
@@ -271,9 +279,9 @@ impl<'a, M: Machine, W: World> Run<'a, M, W> {
         }
         match opening.failure {
             None => self.feed(Input::EstablishSucceeded { id, conn: () }),
-            Some(cause) => {
+            Some(FailedOpening { cause, overloaded }) => {
                 self.fail(id, opening.clear);
-                self.feed(Input::EstablishFailed { id, cause });
+                self.feed(Input::EstablishFailed { id, cause, overloaded });
             }
         }
     }

@@ -11,7 +11,7 @@ use cenote_core::pool::{
 use cenote_core::trace::{TraceError, TraceHeader, Traced};
 
 use super::outcome::{Outcome, Tally};
-use super::run::{Clear, Event, Opening, Use, Warm};
+use super::run::{Clear, Event, FailedOpening, Opening, Use, Warm};
 use crate::replay::step_reader::{StepReader, View};
 
 /// The requests of a trace with their uses, its establishments, and what else happened to the pool.
@@ -333,8 +333,9 @@ impl WorkloadReader {
                 }
             }
             Input::EstablishSucceeded { id, .. } => self.opened(now, *id, None, None),
-            Input::EstablishFailed { id, cause } => {
-                self.opened(now, *id, Some(cause.clone()), cleared);
+            Input::EstablishFailed { id, cause, overloaded } => {
+                let failure = FailedOpening { cause: cause.clone(), overloaded: *overloaded };
+                self.opened(now, *id, Some(failure), cleared);
             }
             Input::IdleClosedByPeer { cause, .. } => {
                 self.event(now, Event::PeerCloses(cause.clone()));
@@ -398,7 +399,7 @@ impl WorkloadReader {
         &mut self,
         now: Instant,
         id: ConnId,
-        failure: Option<cenote_core::trace::Cause>,
+        failure: Option<FailedOpening>,
         cleared: Option<u32>,
     ) {
         let Some((since, service)) = self.pending.remove(&id) else { return };

@@ -137,6 +137,9 @@ fn obstacle(pool: &Pool, request: &Request) -> String {
             let max = pool.max_connecting;
             format!("maxConnecting ({max}) is reached, connections are being opened")
         }
+        "pacing" => "the pool waits to open more connections, after an overload or because it is \
+                     adaptive"
+            .to_owned(),
         "establishment" => format!("connection {number} is being opened for it"),
         "pendingResponse" => format!("a late reply is being read on connection {number}"),
         other => other.to_owned(),

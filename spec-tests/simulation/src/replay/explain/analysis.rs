@@ -153,7 +153,14 @@ impl Analysis {
             counts_end: true,
             last: Instant::ORIGIN,
             steps: 0,
-            state: Counts { total: 0, in_use: 0, pending: 0, max: None, max_connecting: 0 },
+            state: Counts {
+                total: 0,
+                in_use: 0,
+                pending: 0,
+                max: None,
+                max_connecting: 0,
+                paces: false,
+            },
             has_begun: false,
         }
     }
@@ -167,7 +174,7 @@ impl Analysis {
             self.counted = Some((self.counted.map_or(now, |(first, _)| first), now));
         }
         (self.last, self.steps) = (now, self.steps + 1);
-        self.state = Counts::of(&view.pool.snapshot());
+        self.state = Counts::of(&view.pool.snapshot(), view.pool.options());
         self.lost += view.step.lost_before.unwrap_or(0);
         if view.step.lost_before.is_some() || !self.has_begun {
             self.resume(view);
@@ -392,7 +399,7 @@ impl Analysis {
     }
 
     fn wait(&self, waiter: WaiterId, asked: Asked, outcome: Outcome, view: &View<'_>) -> Wait {
-        let counts = Counts::of(&view.before);
+        let counts = Counts::of(&view.before, view.pool.options());
         let is_own = |number| {
             let is_its = |pending: &Pending| pending.owner == Some(waiter);
             // The establishment that ends in this step is no longer pending.

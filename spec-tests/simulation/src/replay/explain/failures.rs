@@ -142,7 +142,7 @@ impl Explainer {
         }
         let ahead = view.holders.requests.keys().filter(|&&id| id < waiter).count() as u64;
         let queue = counted(ahead, "request was ahead of it", "requests were ahead of it");
-        let counts = Counts::of(before);
+        let counts = Counts::of(before, view.pool.options());
         let max = counts.max.map_or("unlimited".to_owned(), |max| max.to_string());
         match counts.obstacle() {
             Obstacle::MaxPoolSize => format!(
@@ -167,6 +167,13 @@ impl Explainer {
                 before.max_connecting,
                 before.total,
                 before.max_pool_size.map_or("any number".to_owned(), |max| max.to_string()),
+                self.pending(view.holders, now)
+            ),
+            Obstacle::Pacing => format!(
+                "the pool was waiting to establish more connections (overload_backoff or \
+                 adaptive_connecting): {} of {max} connections, {} being established, and {queue}. {}",
+                before.total,
+                before.pending,
                 self.pending(view.holders, now)
             ),
             Obstacle::OwnConnection | Obstacle::LateReply | Obstacle::Queue => {

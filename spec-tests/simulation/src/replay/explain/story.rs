@@ -39,7 +39,7 @@ struct Begin {
     step: u64,
     limit: Option<Duration>,
     before: Snapshot,
-    after: Snapshot,
+    after: Counts,
     /// The first and the last of the requests before it, and their number.
     ahead: Option<(WaiterId, WaiterId, u64)>,
     /// The connections in use: number, holder, since when.
@@ -117,7 +117,7 @@ impl Story {
             let _ = writeln!(text, "the pool then  {}", begin.before);
             return Some(text);
         }
-        let counts = Counts::of(&begin.after);
+        let counts = begin.after;
         let obstacle = match self.own {
             Some((number, since)) if since == begin.at => {
                 format!("connection c{number} was created for it")
@@ -175,7 +175,8 @@ impl Story {
                 Activity::Pending | Activity::Idle | Activity::Draining(_) => None,
             }
         });
-        let (before, after) = (view.before, view.pool.snapshot());
+        let after = Counts::of(&view.pool.snapshot(), view.pool.options());
+        let before = view.before;
         let place = view.step.place.clone().filter(|_| asked);
         Some(Begin { at, step, limit, before, after, ahead, held: held.collect(), place })
     }
@@ -227,7 +228,14 @@ impl Story {
             Err(error) => format!("failed: {}", failure(error)),
         };
         let (at, step) = (view.pool.now(), view.step.number);
-        Some(End { at, step, counts: Counts::of(&view.before), ahead, outcome, how })
+        Some(End {
+            at,
+            step,
+            counts: Counts::of(&view.before, view.pool.options()),
+            ahead,
+            outcome,
+            how,
+        })
     }
 
     fn first_line(&self, begin: &Begin) -> String {
@@ -345,7 +353,7 @@ fn told(view: &View<'_>) -> Option<String> {
         Some(format!("{id} checked in by {holder} after {time}{errored}"))
     } else if let Input::EstablishSucceeded { id, .. } = &view.step.input {
         Some(format!("{id} established in {time}"))
-    } else if let Input::EstablishFailed { id, cause } = &view.step.input {
+    } else if let Input::EstablishFailed { id, cause, .. } = &view.step.input {
         Some(format!("{id} not established: {cause}"))
     } else if let Input::Clear { cause, .. } = &view.step.input {
         Some(format!("the pool was cleared: {cause}"))

@@ -300,7 +300,7 @@ impl Findings {
             (_, Some(Obstacle::Establishments | Obstacle::OwnConnection)) => {
                 Some(self.establishing(&during))
             }
-            (_, Some(Obstacle::LateReply | Obstacle::Queue) | None) => None,
+            (_, Some(Obstacle::LateReply | Obstacle::Pacing | Obstacle::Queue) | None) => None,
         }
     }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use cenote_core::pool::{CheckOutError, Input, Instant, Snapshot, WaiterId};
+use cenote_core::pool::{CheckOutError, Input, Instant, PoolOptions, Snapshot, WaiterId};
 use cenote_core::trace::Cause;
 
 use crate::replay::step_reader::View;
@@ -138,6 +138,8 @@ pub enum Obstacle {
     OwnConnection,
     /// A connection has to receive the late reply to an earlier command.
     LateReply,
+    /// No limit is reached, but `overload_backoff` or `adaptive_connecting` establishes no connection now.
+    Pacing,
     /// No limit, only requests before it.
     Queue,
 }
@@ -155,16 +157,20 @@ pub struct Counts {
     pub max: Option<u32>,
     /// The limit of those that are being established.
     pub max_connecting: u32,
+    /// Whether the pool has one of the options that delay establishments.
+    pub paces: bool,
 }
 
 impl Counts {
-    pub(super) const fn of(snapshot: &Snapshot) -> Self {
+    pub(super) fn of(snapshot: &Snapshot, options: &PoolOptions) -> Self {
+        let backs_off = options.overload_backoff.is_some_and(|base| !base.is_zero());
         Self {
             total: snapshot.total,
             in_use: snapshot.in_use,
             pending: snapshot.pending,
             max: snapshot.max_pool_size,
             max_connecting: snapshot.max_connecting,
+            paces: backs_off || options.adaptive_connecting == Some(true),
         }
     }
 
@@ -175,6 +181,8 @@ impl Counts {
             Obstacle::MaxPoolSize
         } else if is_full || self.pending >= self.max_connecting {
             Obstacle::Establishments
+        } else if self.paces {
+            Obstacle::Pacing
         } else {
             Obstacle::Queue
         }
@@ -191,13 +199,14 @@ impl Counts {
             | Obstacle::Establishments
             | Obstacle::OwnConnection
             | Obstacle::LateReply
+            | Obstacle::Pacing
             | Obstacle::Queue => self.tell(obstacle),
         }
     }
 
     /// What stood in the way, in words.
     pub(super) fn tell(&self, obstacle: Obstacle) -> String {
-        let Self { total, in_use, pending, max, max_connecting } = self;
+        let Self { total, in_use, pending, max, max_connecting, paces: _ } = self;
         let max = max.map_or("unlimited".to_owned(), |max| max.to_string());
         match obstacle {
             Obstacle::MaxPoolSize => format!("maxPoolSize: {in_use} of {max} in use"),
@@ -211,6 +220,9 @@ impl Counts {
             }
             Obstacle::OwnConnection => "establishment of its own connection".to_owned(),
             Obstacle::LateReply => "a late reply".to_owned(),
+            Obstacle::Pacing => format!(
+                "overload_backoff or adaptive_connecting: {pending} being established, {total} of {max} connections"
+            ),
             Obstacle::Queue => "no limit, only the queue".to_owned(),
         }
     }

@@ -216,7 +216,8 @@ impl World<'_> {
         }
         // The clear may have aborted it; then this answer is too late, and makes no difference.
         self.accounting.drop_unopened(connection);
-        self.feed(Input::EstablishFailed { id: socket.id, cause: self.now.as_nanos() })
+        let (cause, overloaded) = (self.now.as_nanos(), !clears);
+        self.feed(Input::EstablishFailed { id: socket.id, cause, overloaded })
     }
 
     fn expect_gone_unless(&self, is_wanted: bool, connection: u64) -> Result<(), String> {

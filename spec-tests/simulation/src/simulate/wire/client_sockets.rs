@@ -209,7 +209,8 @@ impl World<'_> {
         self.report_to_sdam(socket.id, error)?;
         self.accounting.drop_unopened(connection);
         let cause = self.numbered(error);
-        self.feed(Input::EstablishFailed { id: socket.id, cause })
+        let overloaded = error.is_overload();
+        self.feed(Input::EstablishFailed { id: socket.id, cause, overloaded })
     }
 
     pub(super) fn hang_up_connection(&mut self, connection: u64) {

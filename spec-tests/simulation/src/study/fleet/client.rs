@@ -192,7 +192,8 @@ impl Fleet<'_> {
         if !self.setup.has_labels {
             self.clear(client, Failure::Opening);
         }
-        self.feed(client, Input::EstablishFailed { id, cause: Failure::Opening });
+        let (cause, overloaded) = (Failure::Opening, self.setup.has_labels);
+        self.feed(client, Input::EstablishFailed { id, cause, overloaded });
     }
 
     fn operate(&mut self, client: u32, id: ConnId, ask: Ask, connection: Opened) {

@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use cenote_core::pool::{Instant, PoolOptions, PoolState, Purpose};
-use cenote_core::trace::{Cause, JournalOptions, TraceInfo};
+use cenote_core::trace::{JournalOptions, TraceInfo};
 
 use crate::replay::random::SplitMix;
 use crate::replay::record::RecordedRun;
-use crate::what_if::run::{Ask, Clear, Due, Event, Opening, Use, Warm, World, run};
+use crate::what_if::run::{Ask, Clear, Due, Event, FailedOpening, Opening, Use, Warm, World, run};
 
 /// How callers come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -170,7 +170,7 @@ impl World for Running {
     fn open(&mut self, number: u64, _now: Instant) -> Opening {
         let mut random = self.production.random(Draw::Opening, number);
         let lasts = even(self.production.opening, 80, &mut random);
-        let failure = random.one_in(self.production.failed_opening).then(Cause::default);
+        let failure = random.one_in(self.production.failed_opening).then(FailedOpening::default);
         Opening { lasts, service: None, failure, clear: None }
     }
 

@@ -40,6 +40,9 @@ pub(super) fn options(options: &PoolOptions) -> Options {
         max_wait_queue_size: size(options.max_wait_queue_size),
         codel_target: time(options.codel_target),
         codel_interval: time(options.codel_interval),
+        overload_backoff: time(options.overload_backoff),
+        adaptive_connecting: flag(options.adaptive_connecting),
+        predictive_min_pool_size: flag(options.predictive_min_pool_size),
         experimental_pending_response: flag(options.experimental_pending_response),
         ..Options::default()
     }
