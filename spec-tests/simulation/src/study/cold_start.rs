@@ -7,13 +7,14 @@ use cenote_core::pool::PoolOptions;
 use super::findings::{Axis, Corner, Findings, Plot, Series, Table, count, percentile, time};
 use super::fleet::{Callers, Fleet, Log, PoolKind, Service, Setup};
 
-const LIMITS: [u32; 7] = [1, 2, 4, 8, 16, 32, 64];
+const LIMITS: [u32; 8] = [1, 2, 4, 8, 14, 16, 32, 64];
 const CALLERS: u32 = 100;
 
-fn setup(clients: u32, max_connecting: u32) -> Setup {
+fn setup(clients: u32, max_connecting: u32, adapts: bool) -> Setup {
+    let options = PoolOptions::default().with_max_connecting(max_connecting);
     Setup {
         clients,
-        options: PoolOptions::default().with_max_connecting(max_connecting),
+        options: if adapts { options.with_adaptive_connecting(true) } else { options },
         pool_kind: PoolKind::Cenote,
         service: Service {
             workers: 8,
@@ -40,8 +41,8 @@ fn setup(clients: u32, max_connecting: u32) -> Setup {
 
 pub(super) fn run(seed: u64) -> Findings {
     let mut findings = Findings::default();
-    let (mut halves, mut lasts) = (Vec::new(), Vec::new());
-    for clients in [1, 50] {
+    let mut series = Vec::new();
+    for (clients, name) in [(1, "one client"), (50, "50 clients at once")] {
         let head = [
             "maxConnecting",
             "half of the callers served",
@@ -51,37 +52,35 @@ pub(super) fn run(seed: u64) -> Findings {
             "callers per connection",
         ];
         let mut table = Table::new(head);
-        let (mut half, mut last) = (Vec::new(), Vec::new());
-        for (place, limit) in LIMITS.into_iter().enumerate() {
-            let log = Fleet::live(&setup(clients, limit), seed);
-            let mut first = first_answers(&log, clients);
-            let [p50, p99, p100] = [50, 99, 100].map(|part| percentile(&mut first, part));
-            let opened = log.openings.len();
-            let share = f64::from(clients * CALLERS) / opened as f64;
-            table.row([
-                limit.to_string(),
-                time(p50),
-                time(p99),
-                time(p100),
-                count(opened),
-                format!("{share:.1}"),
-            ]);
-            half.push((place as f64, p50.as_secs_f64() * 1e3));
-            last.push((place as f64, p100.as_secs_f64() * 1e3));
+        for (adapts, how) in [(false, ""), (true, ", adaptive")] {
+            let mut points = Vec::new();
+            for (place, limit) in LIMITS.into_iter().enumerate() {
+                let log = Fleet::live(&setup(clients, limit, adapts), seed);
+                let mut first = first_answers(&log, clients);
+                let [p50, p99, p100] = [50, 99, 100].map(|part| percentile(&mut first, part));
+                let opened = log.openings.len();
+                let share = f64::from(clients * CALLERS) / opened as f64;
+                table.row([
+                    format!("{limit}{how}"),
+                    time(p50),
+                    time(p99),
+                    time(p100),
+                    count(opened),
+                    format!("{share:.1}"),
+                ]);
+                points.push((place as f64, p100.as_secs_f64() * 1e3));
+            }
+            series.push(Series { name: format!("{name}{how}"), points });
         }
         findings.tables.push(table);
-        let name = if clients == 1 { "one client" } else { "50 clients at once" };
-        halves.push(Series { name: format!("{name}: half of the callers"), points: half });
-        lasts.push(Series { name: format!("{name}: all callers"), points: last });
     }
-    halves.append(&mut lasts);
     findings.plots.push(Plot {
         name: "cold-start".to_owned(),
         title: "Until each of 100 callers has had its first answer".to_owned(),
         across: Axis::steps("maxConnecting", LIMITS.map(|limit| limit.to_string())),
         up: Axis::logarithmic("milliseconds"),
         legend: Corner::Right,
-        series: halves,
+        series,
     });
     findings
 }

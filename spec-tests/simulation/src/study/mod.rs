@@ -5,6 +5,7 @@
 //! tables and plots. The same seed gives exactly the same results, so the pages in `docs/studies`
 //! are checked against the program.
 
+mod ahead;
 mod chained;
 mod cold_start;
 mod comparison;
@@ -35,7 +36,7 @@ pub struct Study {
 }
 
 /// All studies, in the order of the index.
-pub const ALL: [Study; 7] = [
+pub const ALL: [Study; 8] = [
     Study {
         name: "storm",
         title: "10,000 clients storm one server after a restart, with overload labels and without",
@@ -45,6 +46,11 @@ pub const ALL: [Study; 7] = [
         name: "cold-start",
         title: "A cold start with maxConnecting from 1 to 64",
         run: cold_start::run,
+    },
+    Study {
+        name: "ahead",
+        title: "A load that grows, and connections that are established before they are needed",
+        run: ahead::run,
     },
     Study {
         name: "chained",

@@ -12,12 +12,34 @@ const DOWN: Duration = Duration::from_secs(40);
 const UP: Duration = Duration::from_secs(42);
 const END: Duration = Duration::from_secs(120);
 
+/// What a client does about overload, and its name in the tables.
+struct Answer {
+    name: &'static str,
+    has_labels: bool,
+    policies: fn(PoolOptions) -> PoolOptions,
+}
+
+const ANSWERS: [Answer; 4] = [
+    Answer { name: "with labels", has_labels: true, policies: |options| options },
+    Answer { name: "without labels", has_labels: false, policies: |options| options },
+    Answer { name: "backoff", has_labels: true, policies: back_off },
+    Answer {
+        name: "backoff, adaptive",
+        has_labels: true,
+        policies: |options| back_off(options).with_adaptive_connecting(true),
+    },
+];
+
+fn back_off(options: PoolOptions) -> PoolOptions {
+    options.with_overload_backoff(Duration::from_millis(500))
+}
+
 /// The server's capacity is 2,000 new connections or 80,000 operations per second.
-fn setup(has_labels: bool) -> Setup {
+fn setup(answer: &Answer) -> Setup {
     Setup {
         clients: CLIENTS,
-        options: PoolOptions::default().with_max_pool_size(10),
-        pool_kind: PoolKind::Cenote,
+        options: (answer.policies)(PoolOptions::default().with_max_pool_size(10)),
+        pool_kind: PoolKind::OwnSeeds,
         service: Service {
             workers: 8,
             opening: Duration::from_millis(4),
@@ -34,7 +56,7 @@ fn setup(has_labels: bool) -> Setup {
             think: Duration::from_secs(1),
             spread: Duration::from_secs(30),
         },
-        has_labels,
+        has_labels: answer.has_labels,
         connect_timeout: Duration::from_secs(10),
         end: END,
     }
@@ -42,7 +64,7 @@ fn setup(has_labels: bool) -> Setup {
 
 pub(super) fn run(seed: u64) -> Findings {
     let head = [
-        "labels",
+        "clients",
         "half of the clients served",
         "99 %",
         "all",
@@ -53,10 +75,10 @@ pub(super) fn run(seed: u64) -> Findings {
     ];
     let mut table = Table::new(head);
     let (mut answers, mut openings) = (Vec::new(), Vec::new());
-    for (name, has_labels) in [("with labels", true), ("without labels", false)] {
-        let log = Fleet::live(&setup(has_labels), seed);
-        table.row(row(name, &log));
-        let name = name.to_owned();
+    for answer in &ANSWERS {
+        let log = Fleet::live(&setup(answer), seed);
+        table.row(row(answer.name, &log));
+        let name = answer.name.to_owned();
         let second = Duration::from_secs(1);
         let points = rate(log.answers.iter().map(|answer| answer.answered), second, END);
         answers.push(Series { name: name.clone(), points });
