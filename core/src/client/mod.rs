@@ -5,7 +5,7 @@
 //!   connection string ──▶ Hosts            the hosts, each once
 //!                         ClientSettings   how long is waited
 //!   what is wanted    ──▶ Selector         by the last known type of a server
-//!   a topology        ──▶ fitting          the servers that fit
+//!   a topology        ──▶ select           one of the servers that fit, or whether to wait
 //!                         suitable, in_latency_window, choose_of_two
 //!                         SelectionError   why there is none, with every server in it
 //!   time that is left ──▶ with_max_time    how much of it the server gets
@@ -31,7 +31,7 @@ pub use event::{HeartbeatEvent, TopologyEvent};
 pub use max_time::with_max_time;
 pub use polling::{SrvChanges, SrvPolling};
 pub use read_preference::{InvalidReadPreference, ReadPreference};
-pub use selection::{fitting, is_foreign, is_hopeless};
+pub use selection::{Selection, select};
 pub use selector::Selector;
 pub use settings::{ClientSettings, Hosts};
 pub use status::{ServerStatus, seen};

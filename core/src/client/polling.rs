@@ -3,6 +3,7 @@ use core::time::Duration;
 use crate::address::ServerAddress;
 use crate::connect::ServerKind;
 use crate::pool::Instant;
+use crate::topology;
 use crate::uri::ConnectionString;
 use crate::uri::srv::{LookupError, SrvError, SrvOptions, SrvRecord, choose, distinct, lowest_ttl};
 
@@ -18,6 +19,7 @@ use crate::uri::srv::{LookupError, SrvError, SrvOptions, SrvRecord, choose, dist
 ///
 /// use cenote_core::client::SrvPolling;
 /// use cenote_core::pool::Instant;
+/// use cenote_core::topology;
 /// use cenote_core::uri::ConnectionString;
 /// use cenote_core::uri::srv::{SrvAnswers, SrvRecord};
 ///
@@ -33,6 +35,8 @@ use crate::uri::srv::{LookupError, SrvError, SrvOptions, SrvRecord, choose, dist
 /// let changes = polling.rescan(due, &uri.hosts, &Ok(vec![record(2), record(3)]), || 0);
 /// assert_eq!(changes.removed[0].to_string(), "a.example.com:1");
 /// assert_eq!(changes.added[0].to_string(), "a.example.com:3");
+/// let input = changes.into_input(uri.hosts.clone());
+/// assert!(matches!(input, Some(topology::Input::Hosts { hosts }) if hosts.len() == 2));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug)]
@@ -56,6 +60,20 @@ pub struct SrvChanges {
     pub removed: Vec<ServerAddress>,
     /// Records that were ignored, or why nothing changes: to be logged, and no error.
     pub problems: Vec<SrvError>,
+}
+
+impl SrvChanges {
+    /// What the [topology](crate::topology) has to be told, if anything changes. `servers` are those that
+    /// [`rescan`](SrvPolling::rescan) was given: they keep their order.
+    #[must_use]
+    pub fn into_input(self, mut servers: Vec<ServerAddress>) -> Option<topology::Input> {
+        if self.added.is_empty() && self.removed.is_empty() {
+            return None;
+        }
+        servers.retain(|server| !self.removed.contains(server));
+        servers.extend(self.added);
+        Some(topology::Input::Hosts { hosts: servers })
+    }
 }
 
 impl SrvPolling {

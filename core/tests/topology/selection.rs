@@ -5,11 +5,12 @@ use std::time::Duration;
 
 use bson::rawdoc;
 use cenote_core::client::{
-    InvalidReadPreference, ReadPreference, choose_of_two, in_latency_window, suitable,
+    InvalidReadPreference, ReadPreference, Selection, Selector, choose_of_two, in_latency_window,
+    select, suitable,
 };
 use cenote_core::uri::{ConnectionString, ReadPreferenceMode};
 
-use crate::world::{World, member};
+use crate::world::{World, address, elected, member, standalone};
 
 const HEARTBEAT: Duration = Duration::from_secs(10);
 
@@ -110,4 +111,34 @@ fn whether_a_topology_has_servers_to_read_and_to_write() {
     stale.max_staleness = Some(Duration::from_secs(1));
     let world = alone("mongodb://a/?replicaSet=rs", Some("secondary"));
     assert!(!world.topology.description().has_readable_server(&stale, HEARTBEAT));
+}
+
+/// By a caller whose client has made all pools, or none of them yet.
+fn selected(world: &World, selector: &Selector, has_pools: bool) -> Selection<String> {
+    let topology = world.topology.description();
+    let selected = select(selector, topology, HEARTBEAT, Duration::ZERO, |fitting| {
+        let (address, _) = fitting.first().filter(|_| has_pools)?;
+        Some(address.to_string())
+    });
+    selected.expect("it can be followed")
+}
+
+#[test]
+fn what_a_caller_does_meanwhile() {
+    let mut world = World::new("mongodb://a/?replicaSet=rs");
+    let stranger = Selector::Address(address("stranger"));
+    assert_eq!(selected(&world, &Selector::Primary, true), Selection::Wait);
+    assert_eq!(selected(&world, &stranger, true), Selection::Wait, "a member may name it");
+    world.reply("a", &elected(&["a:27017"], 1, 1));
+    let found = Selection::Found("a:27017".to_owned());
+    assert_eq!(selected(&world, &Selector::Primary, true), found);
+    assert_eq!(selected(&world, &Selector::Primary, false), Selection::Wait);
+    assert_eq!(selected(&world, &Selector::Secondary, true), Selection::Wait);
+    assert_eq!(selected(&world, &stranger, true), Selection::Foreign(address("stranger")));
+
+    let mut world = World::new("mongodb://a,b/?replicaSet=rs");
+    world.reply("a", &standalone());
+    assert_eq!(selected(&world, &Selector::Any, true), Selection::Wait, "for b");
+    world.reply("b", &standalone());
+    assert_eq!(selected(&world, &Selector::Any, true), Selection::Hopeless);
 }

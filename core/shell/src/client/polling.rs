@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cenote_core::client::SrvPolling;
-use cenote_core::topology::Input;
 use cenote_core::uri::srv::{LookupError, SrvRecord};
 
 use super::ClientPlan;
@@ -74,17 +73,15 @@ impl<R: Network> Poller<R> {
     }
 
     fn follow(&self, records: &Result<Vec<SrvRecord>, LookupError>) {
-        let mut hosts = self.servers.list().hosts.all().to_vec();
+        let hosts = self.servers.list().hosts.all().to_vec();
         let changes = {
             let mut polling = Lock::lock(&self.shared.srv);
             let Some(polling) = &mut *polling else { return };
             polling.rescan(self.shared.now(), &hosts, records, random)
         };
         changes.problems.iter().for_each(log::srv_records);
-        if !changes.added.is_empty() || !changes.removed.is_empty() {
-            hosts.retain(|host| !changes.removed.contains(host));
-            hosts.extend(changes.added);
-            self.shared.topology.feed(Input::Hosts { hosts });
+        if let Some(input) = changes.into_input(hosts) {
+            self.shared.topology.feed(input);
             self.shared.perform_actions();
         }
     }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use cenote_core::client::{
-    ClientError, SelectionError, Selector, TimeLimit, choose_of_two, fitting, is_foreign,
-    is_hopeless, seen,
+    self, ClientError, InvalidReadPreference, Selection, SelectionError, Selector, TimeLimit,
+    choose_of_two, seen,
 };
 use cenote_core::pool::Status;
 use cenote_core::topology::TopologyDescription;
@@ -78,7 +78,10 @@ impl<R: Network> ClientInner<R> {
     /// A server that fits, by its last check; `None` also when the client is closed.
     #[must_use]
     pub fn select(&self, selector: &Selector) -> Option<Arc<Server<R>>> {
-        self.choose(selector, &self.topology()).ok().flatten().filter(|_| !self.is_closed())
+        match self.look(selector, &self.topology()) {
+            Ok(Selection::Found(server)) if !self.is_closed() => Some(server),
+            Ok(_) | Err(_) => None,
+        }
     }
 
     /// A server that fits, for a caller that waits for one. With `None` it waits for [news](Self::listen) and
@@ -94,15 +97,12 @@ impl<R: Network> ClientInner<R> {
         if self.is_closed() {
             return Err(SelectionError::Closed);
         }
-        let topology = self.topology();
-        if let Some(server) = self.choose(selector, &topology)? {
-            return Ok(Some(server));
-        }
-        if let Selector::Address(address) = selector {
-            if is_foreign(selector, &topology) {
-                return Err(SelectionError::NotOfThisClient { address: address.clone() });
-            }
-        }
+        let is_hopeless = match self.look(selector, &self.topology())? {
+            Selection::Found(server) => return Ok(Some(server)),
+            Selection::Foreign(address) => return Err(SelectionError::NotOfThisClient { address }),
+            Selection::Hopeless => true,
+            Selection::Wait => false,
+        };
         let list = self.servers.list();
         let mut servers = list.servers.iter().peekable();
         // Their runtime has shut down.
@@ -111,27 +111,28 @@ impl<R: Network> ClientInner<R> {
             return Err(SelectionError::Closed);
         }
         list.servers.iter().for_each(|server| server.request_check());
-        if is_hopeless(selector, &topology) {
+        if is_hopeless {
             let (selector, servers) = (selector.clone(), self.seen());
             return Err(SelectionError::Hopeless { selector, servers });
         }
         Ok(None)
     }
 
-    /// One of the servers that fit.
-    fn choose(
+    fn look(
         &self,
         selector: &Selector,
         topology: &TopologyDescription,
-    ) -> Result<Option<Arc<Server<R>>>, SelectionError> {
+    ) -> Result<Selection<Arc<Server<R>>>, InvalidReadPreference> {
         let heartbeat = self.shared.options.heartbeat_frequency;
-        let fitting = fitting(selector, topology, heartbeat, self.settings.local_threshold)?;
-        let list = self.servers.list();
-        // One that was just found is not on the list yet.
-        let servers: Vec<_> =
-            fitting.iter().filter_map(|(address, _)| list.server(address)).collect();
-        let draw = if servers.len() > 1 { random() } else { 0 };
-        Ok(choose_of_two(&servers, draw, |server| server.operations()).map(|it| Arc::clone(it)))
+        let threshold = self.settings.local_threshold;
+        client::select(selector, topology, heartbeat, threshold, |fitting| {
+            let list = self.servers.list();
+            // One that was just found is not on the list yet.
+            let servers: Vec<_> =
+                fitting.iter().filter_map(|(address, _)| list.server(address)).collect();
+            let draw = if servers.len() > 1 { random() } else { 0 };
+            choose_of_two(&servers, draw, |server| server.operations()).map(|it| Arc::clone(it))
+        })
     }
 
     /// Listens for news of servers, from now on: a check has ended, a description has changed, or the client was
