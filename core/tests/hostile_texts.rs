@@ -21,7 +21,8 @@ use cenote_core::pool::{
     Action, CheckOutError, Event, Instant, NoPayload, PoolOptions, PoolState, Snapshot, WaiterId,
 };
 use cenote_core::topology::{
-    Event as Changed, Input, Topology, TopologyDescription, TopologyOptions,
+    Action as TopologyAction, Event as Changed, Input, Topology, TopologyDescription,
+    TopologyOptions,
 };
 use cenote_core::trace::{Cause, Replay};
 use cenote_core::uri::ConnectionString;
@@ -111,7 +112,7 @@ fn replies_of_servers() {
         check("a heartbeat", &format!("{heartbeat:?}"));
         let record = LogRecord::of_heartbeat(&heartbeat, &address, "7", &settings);
         check_both("its record", &record.expect("it has one"));
-        let topology = of_one(&address, description);
+        let topology = of_one(description);
         check_both("a topology", &*topology);
         let changed =
             Changed::TopologyDescriptionChanged { previous: Arc::clone(&topology), new: topology };
@@ -121,14 +122,16 @@ fn replies_of_servers() {
 }
 
 /// A topology that has such a server.
-fn of_one(
-    address: &Arc<ServerAddress>,
-    description: Arc<ServerDescription>,
-) -> Arc<TopologyDescription> {
+fn of_one(description: Arc<ServerDescription>) -> Arc<TopologyDescription> {
     let uri = ConnectionString::parse("mongodb://db:1").expect("a connection string");
-    let mut topology = Topology::new(TopologyOptions::new(&uri), &mut |_| {});
-    let address = Arc::clone(address);
-    topology.handle(Input::Described { address, description }, &mut |_| {});
+    let mut added = None;
+    let mut topology = Topology::new(TopologyOptions::new(&uri), &mut |action| {
+        if let TopologyAction::AddServer { id, .. } = action {
+            added = Some(id);
+        }
+    });
+    let id = added.expect("the server of the connection string");
+    topology.handle(Input::Described { id, description }, &mut |_| {});
     Arc::clone(topology.description())
 }
 

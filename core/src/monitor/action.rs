@@ -56,7 +56,9 @@ pub enum Action {
         /// Not to be heard of again.
         socket: SocketId,
     },
-    /// Mark the pool ready.
+    /// A check has succeeded: mark the pool ready, if the server
+    /// [is usable](crate::topology::TopologyDescription::is_usable); without a topology, if it
+    /// [holds data](super::ServerDescription::is_data_bearing) or is used whatever it is.
     MarkReady,
     /// Clear the pool.
     ClearPool {

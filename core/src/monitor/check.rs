@@ -219,7 +219,7 @@ impl Monitor {
         }
     }
 
-    /// A reply older than the description is ignored; otherwise the pool becomes ready.
+    /// A reply older than the description is ignored; otherwise the pool becomes ready, if the server is of use.
     // SM-11
     fn learn(&mut self, hello: &Arc<ConnectionDescription>, out: &mut impl ActionSink) {
         let new = hello.topology_version.as_ref();
@@ -228,11 +228,8 @@ impl Monitor {
         }
         let description =
             ServerDescription::known(Arc::clone(hello), self.round_trips.get(), self.now);
-        let is_ready = self.options.is_direct || description.is_data_bearing();
         self.describe(description, out);
-        if is_ready {
-            out.act(Action::MarkReady);
-        }
+        out.act(Action::MarkReady);
     }
 
     fn tell_start_on(

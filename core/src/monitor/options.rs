@@ -25,9 +25,6 @@ pub struct MonitorOptions {
     /// `replicaSet` with `directConnection`: the required name of the replica set; default is any name, or none. Without
     /// `directConnection` the [topology](crate::topology) compares it.
     pub set_name: Option<String>,
-    /// `directConnection`: the server is used whatever its type, so its pool is ready
-    /// also if it holds no data or serves no operations. Default no.
-    pub is_direct: bool,
 }
 
 /// Why nothing can be watched like that.
@@ -70,7 +67,6 @@ impl MonitorOptions {
             mode: uri.monitoring.server_monitoring_mode.unwrap_or_default(),
             is_faas,
             set_name: uri.topology.replica_set.clone().filter(|_| is_direct),
-            is_direct,
         }
     }
 
@@ -114,7 +110,6 @@ impl Default for MonitorOptions {
             mode: ServerMonitoringMode::Auto,
             is_faas: false,
             set_name: None,
-            is_direct: false,
         }
     }
 }

@@ -6,20 +6,29 @@ use std::sync::Arc;
 use super::Event;
 use crate::address::ServerAddress;
 
+/// One server of a topology: 1, 2, 3, … as they are added. None is used twice, so that a check of a server that was
+/// removed says nothing of one that was added later at the same address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ServerId(pub u64);
+
 /// What the embedder has to do.
 #[derive(Clone, Debug)]
 pub enum Action {
     /// Make the pool of the server, and start its monitor. A load balancer has no monitor: mark its pool ready at
     /// once.
     AddServer {
-        /// One that is not there.
-        server: Arc<ServerAddress>,
+        /// A new one.
+        id: ServerId,
+        /// Where no other server of the topology is.
+        address: Arc<ServerAddress>,
     },
     /// Close the monitor of the server, then its pool. Exactly one for each `AddServer`, at the latest after
     /// [`Input::Close`](super::Input::Close).
     RemoveServer {
-        /// One that is there. It may be added again later, and is then a new one.
-        server: Arc<ServerAddress>,
+        /// Not to be heard of again.
+        id: ServerId,
+        /// As it was added. A server may be added there again, which is another one.
+        address: Arc<ServerAddress>,
     },
     /// Call the event subscribers, in this place of the order.
     EmitEvent(Event),

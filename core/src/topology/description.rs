@@ -64,6 +64,22 @@ impl TopologyDescription {
         self.servers().find(|(_, server)| server.kind() == Some(ServerKind::RsPrimary))
     }
 
+    /// Whether operations can be sent to a server, whose pool is ready then: it holds data, or it is the one server of a
+    /// [`Single`](TopologyKind::Single) topology and answers, whatever it is.
+    // SD-03
+    #[must_use]
+    pub fn is_usable(&self, address: &ServerAddress) -> bool {
+        let is_usable = |server: &Arc<ServerDescription>| match self.kind {
+            TopologyKind::Single => server.is_known(),
+            TopologyKind::Unknown
+            | TopologyKind::ReplicaSetNoPrimary
+            | TopologyKind::ReplicaSetWithPrimary
+            | TopologyKind::Sharded
+            | TopologyKind::LoadBalanced => server.is_data_bearing(),
+        };
+        self.server(address).is_some_and(is_usable)
+    }
+
     /// Hosts of the connection string that answer and are not used, each with what to do about it.
     pub fn excluded(
         &self,

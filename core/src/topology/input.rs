@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::ServerId;
 use crate::address::ServerAddress;
 use crate::monitor::ServerDescription;
 
@@ -9,11 +10,11 @@ use crate::monitor::ServerDescription;
 #[derive(Clone, Debug)]
 pub enum Input {
     /// A check of a server has ended, or a connection of the application has failed and the
-    /// [verdict](crate::sdam::verdict()) is that the server is Unknown. Ignored if the topology does not have the
-    /// server, or knows a newer version of its state.
+    /// [verdict](crate::sdam::verdict()) is that the server is Unknown. Ignored if the server was removed, or a newer
+    /// version of its state is known.
     Described {
         /// As it came with `AddServer`.
-        address: Arc<ServerAddress>,
+        id: ServerId,
         /// What is known of it now.
         description: Arc<ServerDescription>,
     },

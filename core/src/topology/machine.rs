@@ -1,9 +1,11 @@
 //! The machine: what it remembers, and how its description is edited.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::{Action, ActionSink, Event, Input, TopologyDescription, TopologyKind, TopologyOptions};
+use super::{
+    Action, ActionSink, Event, Input, ServerId, TopologyDescription, TopologyKind, TopologyOptions,
+};
 use crate::address::ServerAddress;
 use crate::error::ConnectionError;
 use crate::monitor::ServerDescription;
@@ -15,6 +17,9 @@ use crate::monitor::ServerDescription;
 #[derive(Debug)]
 pub struct Topology {
     pub(super) description: Arc<TopologyDescription>,
+    /// The servers of the description.
+    ids: BTreeMap<ServerId, Arc<ServerAddress>>,
+    last_id: ServerId,
     /// The hosts of the connection string.
     pub(super) seeds: BTreeSet<Arc<ServerAddress>>,
     /// The description before the present input, once that has changed it.
@@ -28,6 +33,8 @@ impl Topology {
     pub fn new(options: TopologyOptions, out: &mut impl ActionSink) -> Self {
         let mut topology = Self {
             description: Arc::default(),
+            ids: BTreeMap::new(),
+            last_id: ServerId(0),
             seeds: options.seeds(),
             previous: None,
             is_closed: false,
@@ -42,7 +49,8 @@ impl Topology {
             return;
         }
         match input {
-            Input::Described { address, description } => {
+            Input::Described { id, description } => {
+                let Some(address) = self.ids.get(&id).cloned() else { return };
                 self.described(&address, description, out);
             }
             Input::Hosts { hosts } => self.hosts_changed(hosts, out),
@@ -69,7 +77,7 @@ impl Topology {
         }
         self.tell_change(out);
         for address in seeds {
-            Self::tell_opening(&address, out);
+            self.tell_opening(&address, out);
             if self.description.kind == TopologyKind::LoadBalanced {
                 self.replace(&address, Arc::new(ServerDescription::load_balancer()), out);
             }
@@ -150,7 +158,7 @@ impl Topology {
         edited.excluded.remove(address);
         let address = Arc::new(address.clone());
         edited.servers.insert(Arc::clone(&address), Arc::default());
-        Self::tell_opening(&address, out);
+        self.tell_opening(&address, out);
     }
 
     /// Removes a server. If it is one of the connection string's, the reason is kept.
@@ -164,7 +172,7 @@ impl Topology {
         if self.seeds.contains(&server) {
             self.edit().excluded.insert(Arc::clone(&server), reason);
         }
-        Self::tell_closed(server, out);
+        self.tell_closed(server, out);
     }
 
     fn keep_only(&mut self, kept: &BTreeSet<Arc<ServerAddress>>, out: &mut impl ActionSink) {
@@ -172,18 +180,25 @@ impl Topology {
         let gone: Vec<_> = servers.filter(|server| !kept.contains(*server)).cloned().collect();
         for server in gone {
             self.edit().servers.remove(&server);
-            Self::tell_closed(server, out);
+            self.tell_closed(server, out);
         }
     }
 
-    fn tell_opening(address: &Arc<ServerAddress>, out: &mut impl ActionSink) {
+    fn tell_opening(&mut self, address: &Arc<ServerAddress>, out: &mut impl ActionSink) {
         let event = Event::ServerOpening { address: Arc::clone(address) };
         out.act(Action::EmitEvent(event));
-        out.act(Action::AddServer { server: Arc::clone(address) });
+        let id = ServerId(self.last_id.0.saturating_add(1));
+        self.last_id = id;
+        self.ids.insert(id, Arc::clone(address));
+        out.act(Action::AddServer { id, address: Arc::clone(address) });
     }
 
-    fn tell_closed(address: Arc<ServerAddress>, out: &mut impl ActionSink) {
-        out.act(Action::RemoveServer { server: Arc::clone(&address) });
+    fn tell_closed(&mut self, address: Arc<ServerAddress>, out: &mut impl ActionSink) {
+        let found = self.ids.iter().find(|(_, its)| Arc::ptr_eq(its, &address));
+        if let Some(id) = found.map(|(id, _)| *id) {
+            self.ids.remove(&id);
+            out.act(Action::RemoveServer { id, address: Arc::clone(&address) });
+        }
         out.act(Action::EmitEvent(Event::ServerClosed { address }));
     }
 

@@ -25,7 +25,9 @@
 //! };
 //! use cenote_core::monitor::ServerDescription;
 //! use cenote_core::pool::Instant;
-//! use cenote_core::topology::{Action, Input, Topology, TopologyKind, TopologyOptions};
+//! use cenote_core::topology::{
+//!     Action, Input, ServerId, Topology, TopologyKind, TopologyOptions,
+//! };
 //! use cenote_core::uri::ConnectionString;
 //!
 //! let uri = ConnectionString::parse("mongodb://a.example.com/?replicaSet=rs0")?;
@@ -41,15 +43,15 @@
 //! let options = EstablishOptions::for_client(&client).for_monitor();
 //! let hello = Arc::new(ConnectionDescription::from_reply(&reply, &options)?);
 //! let description = Arc::new(ServerDescription::known(hello, None, Instant::ORIGIN));
-//! let address = Arc::new(uri.hosts[0].clone());
-//! topology.handle(Input::Described { address, description }, &mut actions);
+//! // It is the first server that was added.
+//! topology.handle(Input::Described { id: ServerId(1), description }, &mut actions);
 //!
 //! assert_eq!(topology.description().kind, TopologyKind::ReplicaSetWithPrimary);
 //! let added: Vec<_> = actions
 //!     .iter()
 //!     .filter_map(|action| match action {
 //!         // Make its pool, and start its monitor.
-//!         Action::AddServer { server } => Some(server.to_string()),
+//!         Action::AddServer { address, .. } => Some(address.to_string()),
 //!         // Close its monitor, then its pool.
 //!         Action::RemoveServer { .. } => None,
 //!         // Call the event subscribers.
@@ -63,7 +65,9 @@
 //! # Under one lock
 //!
 //! The description of the topology and the pool of a server change together: feed [`Input::Described`] before the pool
-//! is marked ready or cleared, and before another thread selects a server.
+//! is marked ready or cleared, and before another thread selects a server. After a check that succeeded
+//! ([`MarkReady`](crate::monitor::Action::MarkReady)) the pool is marked ready if the server
+//! [`is_usable`](TopologyDescription::is_usable).
 
 mod action;
 mod described;
@@ -75,7 +79,7 @@ mod options;
 mod removal;
 mod replica_set;
 
-pub use action::{Action, ActionSink};
+pub use action::{Action, ActionSink, ServerId};
 pub use description::{TopologyDescription, TopologyKind};
 pub use event::Event;
 pub use input::Input;

@@ -92,7 +92,7 @@ fn options_of_a_connection_string() {
     assert_eq!(options.connect_timeout, MS * 20);
     assert_eq!(options.mode.name(), "poll");
     assert_eq!(options.set_name.as_deref(), Some("rs0"));
-    assert!(options.is_direct && options.is_faas);
+    assert!(options.is_faas);
     let plain = ConnectionString::parse("mongodb://db").unwrap();
     assert_eq!(MonitorOptions::new(&plain, false), MonitorOptions::default());
 }

@@ -3,7 +3,7 @@
 use bson::rawdoc;
 use cenote_core::connect::ServerKind;
 use cenote_core::error::{ConnectionError, Stage};
-use cenote_core::monitor::{Action, DeadlineReason, MonitorOptions};
+use cenote_core::monitor::{DeadlineReason, MonitorOptions};
 
 use crate::world::{MS, SECOND, World, primary, refusal, reset, standalone};
 
@@ -143,29 +143,4 @@ fn another_replica_set() {
     let mut world = World::with(options);
     world.opened(1, &rawdoc! { "ok": 1, "isreplicaset": true });
     assert_eq!(world.kind(), Some(ServerKind::RsGhost));
-    assert!(!world.done().contains(&"ready".to_owned()));
-}
-
-// SD-03: a server that serves no operations has no ready pool, except with a direct connection.
-#[test]
-fn whose_pool_is_ready() {
-    let replies = [
-        (rawdoc! { "ok": 1 }, true),
-        (rawdoc! { "ok": 1, "msg": "isdbgrid" }, true),
-        (rawdoc! { "ok": 1, "setName": "rs0", "secondary": true }, true),
-        (rawdoc! { "ok": 1, "setName": "rs0", "isWritablePrimary": true }, true),
-        (rawdoc! { "ok": 1, "setName": "rs0", "arbiterOnly": true }, false),
-        (rawdoc! { "ok": 1, "setName": "rs0" }, false),
-        (rawdoc! { "ok": 1, "isreplicaset": true }, false),
-    ];
-    for (reply, is_ready) in replies {
-        for is_direct in [false, true] {
-            let mut options = MonitorOptions::default();
-            options.is_direct = is_direct;
-            let mut world = World::with(options);
-            world.opened(1, &reply);
-            let ready = world.actions.iter().any(|it| matches!(it, Action::MarkReady));
-            assert_eq!(ready, is_ready || is_direct, "{reply:?}");
-        }
-    }
 }

@@ -2,7 +2,7 @@ use cenote_core::error::ConnectionError;
 use cenote_core::sdam::StalePrimary;
 use cenote_core::topology::{Input, TopologyKind};
 
-use crate::world::{World, address, elected, member, router};
+use crate::world::{World, address, elected, member, router, standalone};
 
 #[test]
 fn one_seed_finds_the_others() {
@@ -110,4 +110,56 @@ fn what_is_confirmed_is_not_told_again() {
     world.events.clear();
     world.reply("a", &primary);
     assert!(world.events.is_empty(), "{:?}", world.events);
+}
+
+/// Its old monitor is not closed yet, and its new pool is not ready.
+#[test]
+fn a_server_that_comes_back_is_another_one() {
+    let mut world = World::new("mongodb://a/?replicaSet=rs");
+    let (both, one) = (["a:27017", "b:27017"], ["a:27017"]);
+    world.reply("a", &elected(&both, 1, 1));
+    let (before, secondary) = (world.id_of("b"), member("rs", "secondary", &both));
+    world.describe(before, &secondary);
+    world.reply("a", &elected(&one, 1, 2));
+    world.reply("a", &elected(&both, 1, 3));
+    assert_ne!(world.id_of("b"), before);
+    let of_b = |world: &World| world.topology.description().server(&address("b")).unwrap().kind();
+    world.describe(before, &secondary);
+    assert_eq!(of_b(&world), None, "what its old monitor says is of another server");
+    world.reply("b", &secondary);
+    assert!(of_b(&world).is_some());
+}
+
+// SD-03
+#[test]
+fn which_servers_are_of_use() {
+    let hosts = ["a:27017"];
+    let secondary = member("rs", "secondary", &hosts);
+    let other = bson::rawdoc! { "ok": 1, "setName": "rs", "hosts": ["a:27017"] };
+    let arbiter =
+        bson::rawdoc! { "ok": 1, "setName": "rs", "hosts": ["a:27017"], "arbiterOnly": true };
+    let ghost = bson::rawdoc! { "ok": 1, "isreplicaset": true };
+    let is_usable = |uri: &str, replies: &[&bson::RawDocumentBuf]| {
+        let mut world = World::new(uri);
+        assert!(!world.topology.description().is_usable(&address("a")), "not checked yet");
+        replies.iter().for_each(|reply| world.reply("a", reply));
+        world.topology.description().is_usable(&address("a"))
+    };
+    for (reply, is_of_use) in [
+        (&standalone(), true),
+        (&router(), true),
+        (&secondary, true),
+        (&elected(&hosts, 1, 1), true),
+        (&arbiter, false),
+        (&other, false),
+        (&ghost, false),
+    ] {
+        assert_eq!(is_usable("mongodb://a", &[reply]), is_of_use, "{reply:?}");
+        assert!(is_usable("mongodb://a/?directConnection=true", &[reply]), "{reply:?}");
+        // It stays the one server of a topology of type Single, whatever becomes of it.
+        assert!(is_usable("mongodb://a", &[&standalone(), reply]), "{reply:?}");
+    }
+    let load_balanced = World::new("mongodb://a/?loadBalanced=true");
+    assert!(load_balanced.topology.description().is_usable(&address("a")));
+    assert!(!load_balanced.topology.description().is_usable(&address("b")));
 }

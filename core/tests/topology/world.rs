@@ -1,4 +1,4 @@
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bson::{RawDocument, RawDocumentBuf, rawdoc};
@@ -7,13 +7,15 @@ use cenote_core::connect::{ClientMetadata, ConnectionDescription, Environment, E
 use cenote_core::error::{ConnectionError, Stage};
 use cenote_core::monitor::ServerDescription;
 use cenote_core::pool::Instant;
-use cenote_core::topology::{Action, Event, Input, Topology, TopologyDescription, TopologyOptions};
+use cenote_core::topology::{
+    Action, Event, Input, ServerId, Topology, TopologyDescription, TopologyOptions,
+};
 use cenote_core::uri::ConnectionString;
 
 /// A topology, and the servers that its embedder has.
 pub(crate) struct World {
     pub(crate) topology: Topology,
-    pub(crate) servers: BTreeSet<Arc<ServerAddress>>,
+    pub(crate) servers: BTreeMap<Arc<ServerAddress>, ServerId>,
     /// The events since they were last taken, by name and address.
     pub(crate) events: Vec<String>,
     last_told: Option<Arc<TopologyDescription>>,
@@ -24,7 +26,7 @@ impl World {
         let uri = ConnectionString::parse(uri).expect("a connection string");
         let mut actions = Vec::new();
         let topology = Topology::new(TopologyOptions::new(&uri), &mut actions);
-        let (servers, events) = (BTreeSet::new(), Vec::new());
+        let (servers, events) = (BTreeMap::new(), Vec::new());
         let mut world = Self { topology, servers, events, last_told: None };
         world.perform(actions);
         world
@@ -37,14 +39,23 @@ impl World {
     }
 
     pub(crate) fn reply(&mut self, server: &str, reply: &RawDocument) {
-        let address = Arc::new(address(server));
-        self.feed(Input::Described { address, description: described(reply) });
+        self.describe(self.id_of(server), reply);
+    }
+
+    /// Also of one that was removed.
+    pub(crate) fn describe(&mut self, id: ServerId, reply: &RawDocument) {
+        self.feed(Input::Described { id, description: described(reply) });
+    }
+
+    /// The number of a server; one that none has, if it is not there.
+    pub(crate) fn id_of(&self, server: &str) -> ServerId {
+        self.servers.get(&address(server)).copied().unwrap_or(ServerId(u64::MAX))
     }
 
     pub(crate) fn fail(&mut self, server: &str) {
         let error = ConnectionError::network(Stage::Tcp, "refused");
         let description = Arc::new(ServerDescription::unknown(error, None, Instant::ORIGIN));
-        self.feed(Input::Described { address: Arc::new(address(server)), description });
+        self.feed(Input::Described { id: self.id_of(server), description });
     }
 
     /// As in `ReplicaSetWithPrimary rs: a:27017: RSPrimary of rs`.
@@ -56,18 +67,18 @@ impl World {
     fn perform(&mut self, actions: Vec<Action>) {
         for action in actions {
             match action {
-                Action::AddServer { server } => {
-                    assert!(self.servers.insert(Arc::clone(&server)), "{server} is there already");
+                Action::AddServer { id, address } => {
+                    let there = self.servers.insert(Arc::clone(&address), id);
+                    assert_eq!(there, None, "{address} is there already");
                 }
-                Action::RemoveServer { server } => {
-                    assert!(self.servers.remove(&server), "{server} is not there");
+                Action::RemoveServer { id, address } => {
+                    assert_eq!(self.servers.remove(&address), Some(id), "{address} is not there");
                 }
                 Action::EmitEvent(event) => self.told(&event),
             }
         }
-        let known: BTreeSet<_> =
-            self.topology.description().servers().map(|(it, _)| Arc::clone(it)).collect();
-        assert_eq!(self.servers, known);
+        let known: Vec<_> = self.topology.description().servers().map(|(it, _)| it).collect();
+        assert_eq!(self.servers.keys().collect::<Vec<_>>(), known);
         let told = self.last_told.as_ref().map(ToString::to_string);
         assert_eq!(told, Some(self.shown()), "events tell of every change");
     }

@@ -4,14 +4,17 @@ use bson::rawdoc;
 use cenote_core::client::Selector;
 use cenote_core::connect::ServerKind;
 use cenote_core::pool::Status;
-use cenote_endpoint::{Role, Server};
+use cenote_endpoint::{ReplicaSet, Role, Server, Topology};
 
 use crate::shells::{Shell, on_all_runtimes};
-use crate::world::{World, commands, join, member, open, three, until_open};
+use crate::world::{
+    SOON, World, commands, join, member, open, standalone, tell, three, until_open,
+};
 
 on_all_runtimes!(
     each_member_is_seen_as_what_it_is,
     only_servers_with_data_have_a_ready_pool,
+    a_standalone_server_that_becomes_an_arbiter,
     two_monitoring_sockets_a_server,
     a_change_of_primary,
     what_is_told_of_a_server,
@@ -54,6 +57,21 @@ fn only_servers_with_data_have_a_ready_pool(shell: Shell) {
         assert_eq!(world.client.servers()[0].pool.status, status, "{role:?}");
         world.client.close();
     }
+}
+
+// SD-03: one that was alone is used whatever it becomes, and its pool is ready again after it was cleared.
+fn a_standalone_server_that_becomes_an_arbiter(shell: Shell) {
+    let only = standalone();
+    let world = World::of(shell, &[&only], SOON);
+    world.ping();
+    let arbiter = ReplicaSet { role: Role::Arbiter, ..ReplicaSet::primary("rs0") };
+    tell(&only, |server, now| server.set_topology(now, Topology::ReplicaSet(arbiter)));
+    only.with(Server::restart);
+    world.until_told("ConnectionPoolCleared", 1);
+    world.until_told("ConnectionPoolReady", 2);
+    assert_eq!(world.kinds(), [Some(ServerKind::RsArbiter)]);
+    world.ping();
+    world.client.close();
 }
 
 // SD-50, SD-51, ND-03: two sockets a server, which are not the pool's and log in to nothing. No event of a pool

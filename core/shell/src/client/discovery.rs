@@ -3,6 +3,7 @@
 use std::sync::Weak;
 
 use cenote_core::address::ServerAddress;
+use cenote_core::topology::ServerId;
 
 use super::servers::Servers;
 use super::{ClientPlan, Server};
@@ -20,18 +21,18 @@ pub(super) struct Discovery<R: Network, P: BuiltPool> {
 }
 
 impl<R: Network, P: BuiltPool<Connector = MongoConnector<R>>> Members for Discovery<R, P> {
-    fn add(&self, address: &ServerAddress) {
+    fn add(&self, id: ServerId, address: &ServerAddress) {
         let (Some(shared), Some(servers)) = (self.shared.upgrade(), self.servers.upgrade()) else {
             return;
         };
         // Those of the connection string are there already.
         if let Some(server) = servers.list().server(address) {
-            return server.start();
+            return server.start(id);
         }
         match Server::build(&self.plan, &shared, address) {
             Ok(server) => {
                 // It runs before it is on the list, so that nothing starts in a client that was closed meanwhile.
-                server.start();
+                server.start(id);
                 if !servers.add(&server) {
                     server.close();
                 }

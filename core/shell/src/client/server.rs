@@ -5,7 +5,7 @@ use cenote_core::address::ServerAddress;
 use cenote_core::client::ServerStatus;
 use cenote_core::pool::Snapshot;
 use cenote_core::sdam;
-use cenote_core::topology::TopologyDescription;
+use cenote_core::topology::{ServerId, TopologyDescription};
 
 use super::{ClientBuildError, ClientPlan};
 use crate::builder::BuiltPool;
@@ -51,9 +51,9 @@ impl<R: Network> Server<R> {
 
     /// Starts the monitor, or marks the pool of a load balancer ready.
     // LB-08.
-    pub(super) fn start(&self) {
+    pub(super) fn start(&self, id: ServerId) {
         match &self.monitor {
-            Some(monitor) => monitor.start(),
+            Some(monitor) => monitor.start(id),
             None => self.pool.ready(),
         }
     }

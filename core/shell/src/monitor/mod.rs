@@ -19,7 +19,7 @@ mod topology;
 
 use std::fmt;
 use std::process;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::task::Waker;
 use std::time::Instant;
 
@@ -35,6 +35,7 @@ use cenote_core::monitor::{
 use cenote_core::outbox;
 use cenote_core::pool;
 use cenote_core::sdam::{self, Verdict};
+use cenote_core::topology::ServerId;
 
 use self::inner::{Events, MonitorInner, Outcome};
 use self::sockets::MonitorSockets;
@@ -54,6 +55,8 @@ pub struct MonitorDriver<R: Network> {
     shared: Arc<MonitorShared<R>>,
     pool: Arc<PoolDriver<R, MongoConnector<R>>>,
     sockets: MonitorSockets<R>,
+    /// Which server of the topology it is. Known from [`start`](Self::start) on.
+    id: OnceLock<ServerId>,
     /// The process in which the tasks run. A monitor does not go on in a child process.
     process: u32,
     /// Runs from [`start`](Self::start) to [`close`](Self::close).
@@ -104,20 +107,24 @@ impl<R: Network> MonitorDriver<R> {
             shared: Arc::clone(shared),
             pool: Arc::clone(pool),
             sockets: MonitorSockets::default(),
+            id: OnceLock::new(),
             process: process::id(),
             timer: Mutex::new(None),
             inner: Mutex::new(inner),
         }))
     }
 
-    /// Starts the timer and the first check.
-    pub(crate) fn start(self: &Arc<Self>) {
+    /// Starts the timer and the first check, if that was not done before.
+    pub(crate) fn start(self: &Arc<Self>, id: ServerId) {
+        if self.id.set(id).is_err() {
+            return; // Of a client that was closed before the server was removed.
+        }
         // Not under a lock: a runtime that has shut down drops the task at once.
         let task = self.shared.runtime.spawn(timer::run(Arc::clone(self)));
         *Lock::lock(&self.timer) = Some(task);
         let mut inner = self.lock();
         let observation = Observation { before: inner.take_first(), ..Observation::default() };
-        self.shared.topology.observe(self.address(), observation, || {});
+        self.shared.topology.observe(self.address(), observation, |_| {});
         self.release_and_run(inner, Effects::default());
     }
 
@@ -214,10 +221,13 @@ impl<R: Network> MonitorDriver<R> {
         {
             effects.kind = described.as_ref().and_then(|description| description.kind());
         }
+        let described = self.id.get().copied().zip(described);
         let Events { before, after, .. } = events;
         let observation = Observation { before, described, after };
-        // SD-04, SD-05.
-        self.shared.topology.observe(self.address(), observation, || {
+        // SD-03, SD-04, SD-05.
+        self.shared.topology.observe(self.address(), observation, |topology| {
+            let is_usable = topology.is_usable(self.address());
+            inputs.retain(|input| is_usable || !matches!(input, pool::Input::Ready));
             effects.pool.extend(inputs.into_iter().map(|input| self.pool.feed_within(input)));
             effects.pool.extend(clear());
         });

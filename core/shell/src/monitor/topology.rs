@@ -8,7 +8,9 @@ use cenote_core::client::{HeartbeatEvent, TopologyEvent};
 use cenote_core::log::LogSettings;
 use cenote_core::monitor::{self, ServerDescription};
 use cenote_core::outbox::{self, Outbox};
-use cenote_core::topology::{Action, Event, Input, Topology, TopologyDescription, TopologyOptions};
+use cenote_core::topology::{
+    Action, Event, Input, ServerId, Topology, TopologyDescription, TopologyOptions,
+};
 
 use super::subscribers::{SdamSubscribers, call_each};
 use crate::log::{OF_ENVIRONMENT, topology as log};
@@ -50,8 +52,8 @@ enum SdamEvent {
 pub(super) struct Observation {
     /// What was told before the description changed.
     pub(super) before: Vec<monitor::Event>,
-    /// What is known of the server from now on, if that is something else.
-    pub(super) described: Option<Arc<ServerDescription>>,
+    /// What is known of the server from now on, if that is something else, and which server of the topology it is.
+    pub(super) described: Option<(ServerId, Arc<ServerDescription>)>,
     /// What was told after that.
     pub(super) after: Vec<monitor::Event>,
 }
@@ -59,7 +61,7 @@ pub(super) struct Observation {
 /// Adds and removes the servers of a client.
 pub(crate) trait Members: Send + Sync {
     /// Makes the pool of a server and starts its monitor.
-    fn add(&self, address: &ServerAddress);
+    fn add(&self, id: ServerId, address: &ServerAddress);
 
     /// Closes the monitor of a server and then its pool.
     fn remove(&self, address: &ServerAddress);
@@ -109,15 +111,15 @@ impl TopologyDriver {
         &self,
         address: &Arc<ServerAddress>,
         Observation { before, described, after }: Observation,
-        change_pool: impl FnOnce() -> T,
+        change_pool: impl FnOnce(&TopologyDescription) -> T,
     ) -> T {
         let mut inner = self.lock();
         inner.tell(address, before);
-        if let Some(description) = described {
-            inner.feed(Input::Described { address: Arc::clone(address), description });
+        if let Some((id, description)) = described {
+            inner.feed(Input::Described { id, description });
         }
         inner.tell(address, after);
-        change_pool()
+        change_pool(inner.topology.description())
     }
 
     /// Tells what has happened so far, unless another thread does so already. To be called without a lock.
@@ -180,8 +182,8 @@ impl TopologyDriver {
     fn perform(&self, action: Action) {
         let Some(members) = self.members.get() else { return };
         match action {
-            Action::AddServer { server } => members.add(&server),
-            Action::RemoveServer { server } => members.remove(&server),
+            Action::AddServer { id, address } => members.add(id, &address),
+            Action::RemoveServer { id: _, address } => members.remove(&address),
             Action::EmitEvent(_) => unreachable!("told, not performed"),
         }
     }

@@ -8,7 +8,7 @@ use cenote_core::address::ServerAddress;
 use cenote_core::error::{CommandError, ConnectionError, Stage};
 use cenote_core::monitor::{MonitorOptions, ServerDescription};
 use cenote_core::sdam::{Context, PoolVerdict, verdict};
-use cenote_core::topology::{Action, Event, Input, Topology, TopologyOptions};
+use cenote_core::topology::{Action, Event, Input, ServerId, Topology, TopologyOptions};
 use cenote_core::uri::ConnectionString;
 use serde_json::{Map, Value};
 
@@ -19,7 +19,9 @@ use super::{Watched, seen};
 #[derive(Debug)]
 pub(super) struct Deployment {
     topology: Topology,
-    servers: BTreeMap<ServerAddress, Watched>,
+    servers: BTreeMap<ServerAddress, (ServerId, Watched)>,
+    /// Those that are gone, with what they were.
+    removed: BTreeMap<ServerAddress, ServerId>,
     events: Vec<Event>,
     is_watched: bool,
 }
@@ -31,8 +33,8 @@ impl Deployment {
         let options = TopologyOptions::new(&uri);
         let is_watched = !options.is_load_balanced;
         let topology = Topology::new(options, &mut actions);
-        let (servers, events) = (BTreeMap::new(), Vec::new());
-        let mut deployment = Self { topology, servers, events, is_watched };
+        let (servers, removed) = (BTreeMap::new(), BTreeMap::new());
+        let mut deployment = Self { topology, servers, removed, events: Vec::new(), is_watched };
         deployment.perform(actions);
         Ok(deployment)
     }
@@ -45,14 +47,19 @@ impl Deployment {
     ) -> Result<(), String> {
         let address: ServerAddress = parse(address)?;
         let reply = document(reply)?;
-        let description = match self.servers.get_mut(&address) {
-            Some(server) => {
+        let (id, description) = match self.servers.get_mut(&address) {
+            Some((id, server)) => {
                 server.check(&reply, Duration::ZERO)?;
-                server.description()
+                (*id, server.description())
             }
-            None => Watched::described(&reply),
+            None => {
+                let id = self.removed.get(&address);
+                let id =
+                    id.ok_or_else(|| format!("{address} was never a server of the topology"))?;
+                (*id, Watched::described(&reply))
+            }
         };
-        self.describe(address, description);
+        self.describe(id, description);
         Ok(())
     }
 
@@ -60,7 +67,9 @@ impl Deployment {
     pub(super) fn fail(&mut self, error: &ApplicationError) -> Result<(), String> {
         let address: ServerAddress = parse(&error.address)?;
         let server = self.servers.get_mut(&address);
-        let server = server.ok_or_else(|| format!("{address} is no server of the topology"))?;
+        let (id, server) =
+            server.ok_or_else(|| format!("{address} is no server of the topology"))?;
+        let id = *id;
         let Some(failure) = connection_error(error)? else {
             return Ok(()); // The reply holds no error.
         };
@@ -79,7 +88,7 @@ impl Deployment {
         }
         let after = server.description();
         if !Arc::ptr_eq(&before, &after) {
-            self.describe(address, after);
+            self.describe(id, after);
         }
         Ok(())
     }
@@ -96,31 +105,33 @@ impl Deployment {
             return seen::topology(topology, key);
         }
         let servers = topology.servers().map(|(address, description)| {
-            let generation = self.servers.get(&**address).map_or(0, |server| server.generation);
+            let server = self.servers.get(&**address);
+            let generation = server.map_or(0, |(_, server)| server.generation);
             (address.to_string(), seen::server(description, generation))
         });
         Some(Value::Object(servers.collect()))
     }
 
-    fn describe(&mut self, address: ServerAddress, description: Arc<ServerDescription>) {
-        let (mut actions, address) = (Vec::new(), Arc::new(address));
-        self.topology.handle(Input::Described { address, description }, &mut actions);
+    fn describe(&mut self, id: ServerId, description: Arc<ServerDescription>) {
+        let mut actions = Vec::new();
+        self.topology.handle(Input::Described { id, description }, &mut actions);
         self.perform(actions);
     }
 
     fn perform(&mut self, actions: Vec<Action>) {
         for action in actions {
             match action {
-                Action::AddServer { server } => {
+                Action::AddServer { id, address } => {
                     if self.is_watched {
                         let watched = Watched::new(MonitorOptions::default());
-                        let replaced = self.servers.insert((*server).clone(), watched);
-                        assert!(replaced.is_none(), "{server} is added twice");
+                        let replaced = self.servers.insert((*address).clone(), (id, watched));
+                        assert!(replaced.is_none(), "{address} is added twice");
                     }
                 }
-                Action::RemoveServer { server } => {
-                    let removed = self.servers.remove(&*server);
-                    assert!(removed.is_some(), "{server} is removed, and was not added");
+                Action::RemoveServer { id, address } => {
+                    let removed = self.servers.remove(&*address);
+                    assert!(removed.is_some(), "{address} is removed, and was not added");
+                    self.removed.insert((*address).clone(), id);
                 }
                 Action::EmitEvent(event) => self.events.push(event),
             }

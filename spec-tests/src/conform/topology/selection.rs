@@ -12,7 +12,7 @@ use cenote_core::client::{Described, ReadPreference, in_latency_window, suitable
 use cenote_core::connect::ConnectionDescription;
 use cenote_core::monitor::{RoundTrip, ServerDescription};
 use cenote_core::pool::Instant;
-use cenote_core::topology::{Input, Topology, TopologyOptions};
+use cenote_core::topology::{Action, Input, Topology, TopologyOptions};
 use cenote_core::uri::ConnectionString;
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -163,11 +163,16 @@ impl Deployment {
         options.is_direct = self.r#type == "Single";
         options.is_load_balanced = self.r#type == "LoadBalanced";
         options.set_name = self.r#type.starts_with("ReplicaSet").then(|| "rs".to_owned());
-        let mut topology = Topology::new(options, &mut |_| {});
+        let mut added = Vec::new();
+        let mut topology = Topology::new(options, &mut |action| {
+            if let Action::AddServer { id, address } = action {
+                added.push((address.to_string(), id));
+            }
+        });
         for server in &self.servers {
-            if let Some(description) = server.described(&self.servers)? {
-                let address = Arc::new(server.address.parse().expect("it was parsed before"));
-                topology.handle(Input::Described { address, description }, &mut |_| {});
+            let added = added.iter().find(|(address, _)| *address == server.address);
+            if let (Some((_, id)), Some(description)) = (added, server.described(&self.servers)?) {
+                topology.handle(Input::Described { id: *id, description }, &mut |_| {});
             }
         }
         let seen = topology.description().kind.name();

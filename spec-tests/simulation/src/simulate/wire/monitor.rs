@@ -137,7 +137,8 @@ impl World<'_> {
                         self.transport.monitor.as_mut().and_then(|it| it.sockets.remove(&socket));
                     self.hang_up(link.ok_or_else(|| format!("{socket} is closed twice"))?);
                 }
-                Action::MarkReady => self.feed(pool::Input::Ready)?,
+                Action::MarkReady if Wire::sees_server(self) => self.feed(pool::Input::Ready)?,
+                Action::MarkReady => {}
                 Action::ClearPool { cause, interrupt } => {
                     let cause = self.numbered(&cause);
                     self.feed(pool::Input::Clear { cause, interrupt, service: None })?;
