@@ -35,6 +35,8 @@ pub(super) enum Check {
 pub(super) struct Beat {
     awaited: bool,
     started: Instant,
+    /// When the server was asked: one that streams goes on without being asked again.
+    asked: Instant,
     socket: SocketId,
     server_connection_id: Option<i64>,
 }
@@ -51,6 +53,7 @@ impl Monitor {
             None => {
                 let started = self.tell_start(false, self.next_socket(), None, out).started;
                 let socket = self.open(Line::Check, out);
+                self.opened = self.now;
                 self.check = Check::Opening { socket, started };
             }
         }
@@ -67,6 +70,7 @@ impl Monitor {
         let beat = Beat {
             awaited: false,
             started,
+            asked: started,
             socket: connected.socket,
             server_connection_id: connected.last.connection_id,
         };
@@ -94,8 +98,8 @@ impl Monitor {
         }
     }
 
-    /// After a network error, a server that was known is checked again at once; one that
-    /// refuses, or was Unknown before, has time. A shortage in this process leaves a known server
+    /// After a network error, a server that was known is checked again at once, unless its connection was opened just
+    /// now; one that refuses, or was Unknown before, has time. A shortage in this process leaves a known server
     /// known, and an Unknown one says why it was not asked.
     // SM-06
     pub(super) fn check_failed(&mut self, error: &ConnectionError, out: &mut impl ActionSink) {
@@ -117,6 +121,16 @@ impl Monitor {
             PoolVerdict::Keep | PoolVerdict::ClearService => {}
         }
         if was_known && error.is_network_error() {
+            self.check_again(self.opened, out);
+        }
+    }
+
+    /// Checks without a pause, unless what has just ended began less than 500 ms ago: a server that ends everything at
+    /// once would be checked in a loop.
+    fn check_again(&mut self, began: Instant, out: &mut impl ActionSink) {
+        if self.now < began + MonitorOptions::MIN_HEARTBEAT_FREQUENCY {
+            self.is_requested = true;
+        } else {
             self.begin_check(out);
         }
     }
@@ -210,12 +224,15 @@ impl Monitor {
         }
         // SM-04: one that streams is not waited for between two checks.
         if more_to_come {
-            let beat = self.tell_start_on(&connected, true, out);
-            self.check = Check::Asking { connected, beat };
+            let started = self.tell_start_on(&connected, true, out);
+            self.check = Check::Asking { connected, beat: Beat { asked: beat.asked, ..started } };
+            return;
+        }
+        self.check = Check::Waiting { since: self.now, connected: Some(connected) };
+        if streams && awaited {
+            self.check_again(beat.asked, out);
         } else if streams {
-            self.ask(connected, out);
-        } else {
-            self.check = Check::Waiting { since: self.now, connected: Some(connected) };
+            self.begin_check(out);
         }
     }
 
@@ -250,16 +267,18 @@ impl Monitor {
     ) -> Beat {
         let event = Event::ServerHeartbeatStarted { awaited, socket, server_connection_id };
         out.act(Action::EmitEvent(event));
-        Beat { awaited, started: self.now, socket, server_connection_id }
+        let (started, asked) = (self.now, self.now);
+        Beat { awaited, started, asked, socket, server_connection_id }
     }
 
     /// Ends the heartbeat and its socket; `false` if there is none.
     fn end_with(&mut self, error: &ConnectionError, out: &mut impl ActionSink) -> bool {
-        let Beat { awaited, started, socket, server_connection_id } = match &self.check {
+        let Beat { awaited, started, asked: _, socket, server_connection_id } = match &self.check {
             Check::Waiting { .. } => return false,
             Check::Opening { socket, started } => Beat {
                 awaited: false,
                 started: *started,
+                asked: *started,
                 socket: *socket,
                 server_connection_id: None,
             },

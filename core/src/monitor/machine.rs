@@ -24,6 +24,8 @@ pub struct Monitor {
     pub(super) establish: Arc<EstablishOptions>,
     pub(super) description: Arc<ServerDescription>,
     pub(super) check: Check,
+    /// When a socket for checks was last opened.
+    pub(super) opened: Instant,
     pub(super) measure: Measure,
     pub(super) round_trips: RoundTrips,
     /// A check was requested and has not begun.
@@ -65,6 +67,7 @@ impl Monitor {
             establish,
             description: Arc::default(),
             check: Check::Waiting { since: now, connected: None },
+            opened: now,
             measure: Measure::Off,
             round_trips: RoundTrips::default(),
             is_requested: false,

@@ -144,3 +144,25 @@ fn another_replica_set() {
     world.opened(1, &rawdoc! { "ok": 1, "isreplicaset": true });
     assert_eq!(world.kind(), Some(ServerKind::RsGhost));
 }
+
+/// It answers the first hello on each connection, and resets the connection when it is asked again.
+#[test]
+fn a_connection_that_ends_at_once_is_not_replaced_in_a_loop() {
+    let mut world = World::new();
+    world.wait(MS * 3);
+    world.opened(1, &primary(1));
+    world.done();
+    world.failed(1, reset());
+    let done = world.done();
+    assert_eq!(done.last().map(String::as_str), Some("clear"), "{done:?}");
+    let failed = world.now;
+    let due = world.until_due();
+    assert_eq!((due.at, due.reason), (failed + MS * 500, DeadlineReason::Check));
+    assert_eq!(world.done(), ["started", "open 3"]);
+    // SM-06: one that was open for a while is replaced at once.
+    world.opened(3, &primary(1));
+    world.done();
+    world.wait(MS * 500);
+    world.failed(3, reset());
+    assert_eq!(world.done().last().map(String::as_str), Some("open 5"));
+}

@@ -139,3 +139,22 @@ fn a_stream_that_ends_with_a_refusal() {
     world.opened(3, &primary(1));
     assert!(world.done().contains(&"ready".to_owned()), "SD-09");
 }
+
+/// It tells `topologyVersion`, and answers every awaited hello at once, as if its state changed all the time.
+#[test]
+fn a_server_that_does_not_wait_is_not_asked_in_a_loop() {
+    let mut world = World::new();
+    world.opened(1, &primary(1));
+    world.done();
+    world.wait(MS);
+    world.replied(1, &primary(1), false);
+    assert_eq!(world.done(), ["succeeded after 1ms", "ready"]);
+    let answered = world.now;
+    let due = world.until_due();
+    assert_eq!((due.at, due.reason), (answered + MS * 500, DeadlineReason::Check));
+    assert_eq!(world.done(), ["started, awaited", "send 1: awaited hello"]);
+    // One that has waited is asked again at once.
+    world.wait(MS * 500);
+    world.replied(1, &primary(1), false);
+    assert_eq!(world.done()[1..], ["ready", "started, awaited", "send 1: awaited hello"]);
+}
