@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use bson::rawdoc;
 use cenote_check::EventGuard;
-use cenote_endpoint::{Endpoint, ListenOptions, Settings, Topology};
+use cenote_endpoint::{Endpoint, ListenOptions, ReplicaSet, Settings, Topology};
 use cenote_mio::{Client, Selector};
 
 /// Longer than anything takes on the slowest machine.
@@ -67,5 +67,31 @@ fn one_thread_for_all_servers() {
         assert!(error.starts_with("name resolution"), "{error}");
     }
     assert_eq!(threads("cenote-loop"), 1);
+    client.close();
+    servers_that_come_and_go();
+}
+
+/// A hundred appear and disappear twenty times, and no thread with them.
+fn servers_that_come_and_go() {
+    let set = || ReplicaSet::primary("rs0");
+    let settings = Settings { topology: Topology::ReplicaSet(set()), ..Settings::default() };
+    let primary = Endpoint::start(settings, ListenOptions::default()).expect("it starts");
+    let client = judged(&format!("mongodb://{}/?replicaSet=rs0", primary.address()));
+    client.command("admin", &rawdoc! { "ping": 1 }).expect("a reply");
+    let all = || fs::read_dir("/proc/self/task").expect("Linux says it").count();
+    let before = all();
+    for count in [100, 0].repeat(20) {
+        // Nothing listens there.
+        let others = (1..=count).map(|port| format!("127.0.0.1:{port}"));
+        let hosts = [primary.address().to_string()].into_iter().chain(others).collect();
+        let listed = Topology::ReplicaSet(ReplicaSet { hosts, ..set() });
+        primary.with(|server, now| server.set_topology(now, listed));
+        let end = Instant::now() + LONG;
+        while client.servers().len() != count + 1 {
+            assert!(Instant::now() < end, "{} servers, not {count}", client.servers().len());
+        }
+        // Those of the test before may end meanwhile.
+        assert!(all() <= before, "{} threads, not {before}", all());
+    }
     client.close();
 }

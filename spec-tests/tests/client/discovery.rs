@@ -11,7 +11,7 @@ use cenote_endpoint::{Endpoint, ReplicaSet, Role, Server, Topology};
 
 use crate::shells::{Shell, on_all_runtimes};
 use crate::world::{
-    World, change_set, join, join_at, member, standalone, start, three, until_open, until_so,
+    World, change_set, join, member, standalone, start, three, until_open, until_so,
 };
 
 on_all_runtimes!(
@@ -28,7 +28,6 @@ on_all_runtimes!(
     a_router_among_members,
     members_without_end,
     a_set_that_changes_its_name,
-    a_hundred_members_appear_and_disappear,
     a_read_preference_is_followed,
 );
 
@@ -263,30 +262,6 @@ fn a_set_that_changes_its_name(shell: Shell) {
     until_so(|| if why().contains("`rs1`, not to `rs0`") { Ok(()) } else { Err(why()) });
     world.ping();
     world.client.close();
-}
-
-/// Five times in a second or two; each has a pool and a monitor while it is there, and nothing is left of them.
-fn a_hundred_members_appear_and_disappear(shell: Shell) {
-    let primary = member(Role::Primary);
-    let world = World::of(shell, &[&primary], &format!("replicaSet=rs0&{SLOW}"));
-    world.ping();
-    // Nothing listens there.
-    let crowd = (1..=100).map(|port| format!("127.0.0.1:{port}").parse().expect("an address"));
-    let all: Vec<_> = [primary.address()].into_iter().chain(crowd).collect();
-    for round in 1..=5 {
-        join_at(&[&primary], &all);
-        world.until("there", |world| world.client.servers().len() == 101);
-        join_at(&[&primary], &all[..1]);
-        world.until("gone", |world| world.client.servers().len() == 1);
-        world.until_told("ConnectionPoolClosed", round * 100);
-    }
-    assert_eq!(world.count("ConnectionPoolCreated"), 501);
-    world.ping();
-    // Its monitor has two sockets, its pool the one that has pinged.
-    until_open(&primary, 3);
-    world.client.close();
-    until_open(&primary, 0);
-    assert_eq!(world.count("ConnectionPoolClosed"), 501);
 }
 
 fn a_read_preference_is_followed(shell: Shell) {

@@ -59,6 +59,8 @@ pub(crate) struct Subscribers {
     pub(crate) topology: Vec<TopologySubscriber>,
     /// How many events may wait for them.
     pub(crate) queue: Option<usize>,
+    /// Each pool has a clone of it, for as long as it is there.
+    pub(crate) token: Arc<()>,
 }
 
 impl Default for Subscribers {
@@ -69,18 +71,25 @@ impl Default for Subscribers {
             heartbeats: Box::new(|_| {}),
             topology: Vec::new(),
             queue: None,
+            token: Arc::default(),
         }
     }
 }
 
 impl Subscribers {
     fn subscribe<C: BuiltClient>(self, builder: ClientBuilder<C>) -> ClientBuilder<C> {
-        let Self { pools, heartbeats, topology, queue } = self;
+        let Self { pools, heartbeats, topology, queue, token } = self;
         let builder = match queue {
             Some(events) => builder.event_queue(events),
             None => builder,
         };
         let builder = builder.on_event(move |event| pools(&event.address, &event.event));
+        let builder = builder.prepare_pools(move |pool| {
+            let token = Arc::clone(&token);
+            pool.on_event(move |_| {
+                let _kept = &token;
+            })
+        });
         let builder = builder.on_heartbeat(heartbeats);
         topology.into_iter().fold(builder, ClientBuilder::on_topology_event)
     }

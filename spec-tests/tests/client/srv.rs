@@ -37,7 +37,7 @@ on_all_runtimes!(
 
 pub(crate) const SRV: &str = "_mongodb._tcp.cluster.0.0.1";
 pub(crate) const HOST: &str = "cluster.0.0.1";
-const PLAIN: &str = "mongodb+srv://cluster.0.0.1/?tls=false&heartbeatFrequencyMS=500";
+pub(crate) const PLAIN: &str = "mongodb+srv://cluster.0.0.1/?tls=false&heartbeatFrequencyMS=500";
 
 fn names(endpoints: &[&Endpoint]) -> NameServer {
     let names = NameServer::start().expect("a port");

@@ -31,6 +31,7 @@ pub(crate) const SOON: &str = "heartbeatFrequencyMS=500&connectTimeoutMS=500";
 pub(crate) struct World {
     pub(crate) client: Box<dyn AnyClient>,
     told: Arc<Told>,
+    token: Arc<()>,
 }
 
 #[derive(Default)]
@@ -47,7 +48,7 @@ struct Tales {
 }
 
 impl Told {
-    fn subscribers() -> (Arc<Self>, Subscribers) {
+    fn subscribers(token: &Arc<()>) -> (Arc<Self>, Subscribers) {
         let told = Arc::new(Self::default());
         let [of_pools, of_monitors, of_servers] = [(); 3].map(|()| Arc::clone(&told));
         // Whatever the story: every rule about events is kept.
@@ -70,6 +71,7 @@ impl Told {
                 also_sdam.hear(&event);
                 of_servers.note(|tales| tales.servers.push(event));
             })],
+            token: Arc::clone(token),
             ..Subscribers::default()
         };
         (told, subscribers)
@@ -91,8 +93,9 @@ impl World {
     }
 
     pub(crate) fn with_options(shell: Shell, uri: &str, options: Option<PoolOptions>) -> Self {
-        let (told, subscribers) = Told::subscribers();
-        Self { client: shell.client(uri, options, subscribers), told }
+        let token = Arc::default();
+        let (told, subscribers) = Told::subscribers(&token);
+        Self { client: shell.client(uri, options, subscribers), told, token }
     }
 
     /// How often the client below looks its servers up again.
@@ -115,10 +118,11 @@ impl World {
         names: &NameServer,
         socket: &Path,
     ) -> Result<Self, ClientBuildError> {
-        let (told, subscribers) = Told::subscribers();
+        let token = Arc::default();
+        let (told, subscribers) = Told::subscribers(&token);
         let client =
             shell.srv_client(uri, names.address(), Self::SRV_INTERVAL, subscribers, socket)?;
-        Ok(Self { client, told })
+        Ok(Self { client, told, token })
     }
 
     /// Of these endpoints, in their order.
@@ -156,6 +160,12 @@ impl World {
 
     pub(crate) fn until_all_known(&self) {
         self.until("all known", |world| world.kinds().iter().all(Option::is_some));
+    }
+
+    /// How many pools there are in memory, those of servers that were removed among them.
+    pub(crate) fn pools(&self) -> usize {
+        // This world has the token, too, and the client for pools that it makes later.
+        Arc::strong_count(&self.token) - 2
     }
 
     /// What the servers are, in the order of the connection string.

@@ -12,7 +12,7 @@ use crate::builder::BuiltPool;
 use crate::connection::MongoConnector;
 use crate::failure::Failure;
 use crate::monitor::{MonitorDriver, MonitorShared};
-use crate::pool::Pool;
+use crate::pool::{Pool, PoolDriver};
 use crate::runtime::Network;
 
 /// One host of a client: its pool and its monitor.
@@ -108,11 +108,6 @@ impl<R: Network> Server<R> {
         self.pool.driver().close();
     }
 
-    /// Whether no socket is left of one that was closed.
-    pub(super) fn has_ended(&self) -> bool {
-        self.snapshot().total == 0 && self.monitor().is_none_or(|monitor| monitor.has_ended())
-    }
-
     pub(super) fn request_check(&self) {
         self.monitor().into_iter().for_each(MonitorDriver::request_check);
     }
@@ -128,6 +123,30 @@ impl<R: Network> Server<R> {
                 failure.clear(verdict.pool);
             }
         }
+    }
+}
+
+/// A server that was removed. It is left for as long as one of its connections is in use, one of its tasks runs, or a
+/// handle of its pool is kept.
+pub(super) struct RemovedServer<R: Network> {
+    pool: Weak<PoolDriver<R, MongoConnector<R>>>,
+    monitor: Option<Weak<MonitorDriver<R>>>,
+}
+
+impl<R: Network> RemovedServer<R> {
+    pub(super) fn of(server: &Server<R>) -> Self {
+        let monitor = server.monitor().map(Arc::downgrade);
+        Self { pool: Arc::downgrade(server.pool().driver()), monitor }
+    }
+
+    pub(super) fn is_left(&self) -> bool {
+        self.pool.strong_count() > 0
+    }
+
+    pub(super) fn upgrade(&self) -> Option<Arc<Server<R>>> {
+        let pool = Pool::of_driver(self.pool.upgrade()?);
+        let monitor = self.monitor.as_ref().and_then(Weak::upgrade);
+        Some(Arc::new(Server::new(pool, monitor)))
     }
 }
 

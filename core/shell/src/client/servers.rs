@@ -5,6 +5,7 @@ use cenote_core::address::ServerAddress;
 use cenote_core::client::Hosts;
 
 use super::Server;
+use super::server::RemovedServer;
 #[cfg(unix)]
 use crate::inspect::Inspector;
 use crate::runtime::{Lock, Network};
@@ -13,8 +14,8 @@ use crate::runtime::{Lock, Network};
 pub(super) struct Servers<R: Network> {
     /// Locked for as long as it takes to copy or to replace it. A child process only reads.
     list: RwLock<Arc<ServerList<R>>>,
-    /// Those that were removed and that have sockets still.
-    removed: Mutex<Vec<Arc<Server<R>>>>,
+    /// Those that were removed.
+    removed: Mutex<Vec<RemovedServer<R>>>,
     is_closed: AtomicBool,
     #[cfg(unix)]
     pub(super) inspector: Option<Inspector>,
@@ -48,10 +49,10 @@ impl<R: Network> Servers<R> {
         Arc::clone(&self.read())
     }
 
-    /// Those of the list, and those that were removed.
+    /// Those of the list, and those that were removed and of which something is left.
     pub(super) fn all(&self) -> Vec<Arc<Server<R>>> {
         let mut all = self.list().servers.to_vec();
-        all.extend(Lock::lock(&self.removed).iter().cloned());
+        all.extend(Lock::lock(&self.removed).iter().filter_map(RemovedServer::upgrade));
         all
     }
 
@@ -95,8 +96,8 @@ impl<R: Network> Servers<R> {
         let servers = current.servers.iter().filter(|server| !Arc::ptr_eq(server, &removed));
         *current = Arc::new(ServerList::new(servers.cloned().collect()));
         let mut leaving = Lock::lock(&self.removed);
-        leaving.retain(|server| !server.has_ended());
-        leaving.push(Arc::clone(&removed));
+        leaving.retain(RemovedServer::is_left);
+        leaving.push(RemovedServer::of(&removed));
         Some(removed)
     }
 }

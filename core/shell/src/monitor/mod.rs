@@ -146,11 +146,6 @@ impl<R: Network> MonitorDriver<R> {
         }
     }
 
-    /// Whether no socket is left.
-    pub(crate) fn has_ended(&self) -> bool {
-        self.sockets.have_ended()
-    }
-
     /// Whether this is a child of the process in which the tasks run.
     fn is_inherited(&self) -> bool {
         self.process != process::id()

@@ -46,6 +46,16 @@ impl<R: Runtime, K: Connector<R>> Pool<R, K> {
         Self { handle: Arc::new(handle) }
     }
 
+    /// Another handle of a pool that is closed, and that no inspector of its own shows.
+    #[cfg(feature = "tls")]
+    pub(crate) fn of_driver(driver: Arc<PoolDriver<R, K>>) -> Self {
+        Self::new(
+            driver,
+            #[cfg(unix)]
+            None,
+        )
+    }
+
     /// Marks the pool ready: the server is there, and connections may be made and handed out. Does nothing
     /// on a pool that is ready or closed.
     ///
