@@ -144,7 +144,7 @@ impl Monitor {
     }
 
     /// How much is known of its state: what [`sdam::verdict`](crate::sdam::verdict()) wants to
-    /// know.
+    /// know, where there is no [topology](crate::topology), whose description counts.
     #[must_use]
     pub fn topology_version(&self) -> Option<TopologyVersion> {
         self.description.topology_version

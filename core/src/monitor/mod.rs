@@ -72,9 +72,9 @@
 //!
 //! The description and the pool change together: [`Action::MarkReady`] and [`Action::ClearPool`]
 //! are fed to the pool before another thread reaches this machine. When an application's connection
-//! fails, ask [`sdam::verdict`](crate::sdam::verdict()) with the present
-//! [`topology_version`](Monitor::topology_version), feed [`Input::ApplicationFailed`], and clear
-//! the pool as the verdict says, all under that lock.
+//! fails, ask [`sdam::verdict`](crate::sdam::verdict()) with the present `topology_version` of the
+//! server in the [topology](crate::topology), feed [`Input::ApplicationFailed`], and clear the pool
+//! as the verdict says, all under that lock.
 
 mod action;
 mod application;

@@ -11,7 +11,7 @@ use cenote_endpoint::{Endpoint, ReplicaSet, Role, Server, Topology};
 
 use crate::shells::{Shell, on_all_runtimes};
 use crate::world::{
-    World, change_set, join, member, standalone, start, three, until_open, until_so,
+    World, change_set, fail_point, join, member, standalone, start, three, until_open, until_so,
 };
 
 on_all_runtimes!(
@@ -22,6 +22,7 @@ on_all_runtimes!(
     the_primary_is_lost,
     an_operation_finds_the_step_down,
     the_primary_that_was_elected_last_is_believed,
+    an_error_of_a_primary_that_is_not_believed,
     a_direct_connection_finds_no_others,
     the_seed_has_another_name,
     several_standalone_servers,
@@ -182,6 +183,24 @@ fn the_primary_that_was_elected_last_is_believed(shell: Shell) {
     assert!(chosen.contains(&format!("{:?}", set[1].address())), "{chosen}");
     set[0].with(Server::step_down);
     world.until("agreed", |world| kind_of(world, &set[0]) == Some(ServerKind::RsSecondary));
+    world.client.close();
+}
+
+/// Its monitor knows the topologyVersion that the error has, but it is described without one: the error counts.
+fn an_error_of_a_primary_that_is_not_believed(shell: Shell) {
+    let set = three();
+    let world = World::of(shell, &[&set[0]], &format!("replicaSet=rs0&{SLOW}"));
+    until_three(&world);
+    let mut connection = world.check_out(&Selector::Address(set[0].address()));
+    set[1].with(Server::step_up);
+    world.until("deposed", |world| kind_of(world, &set[0]).is_none());
+    fail_point(&set[0], rawdoc! { "failCommands": ["find"], "errorCode": 10107 }, 1);
+    connection.command("zoo", &rawdoc! { "find": "birds" }).expect_err("a refusal");
+    let servers = world.client.servers();
+    let deposed = servers.iter().find(|server| *server.address == set[0].address());
+    let shown = deposed.expect("it is a member").to_string();
+    assert!(shown.contains("code 10107"), "{shown}");
+    drop(connection);
     world.client.close();
 }
 

@@ -10,7 +10,6 @@ use cenote_core::monitor::{
 };
 use cenote_core::outbox::Outbox;
 use cenote_core::pool::{self, Instant, PoolTypes};
-use cenote_core::sdam::TopologyVersion;
 
 /// The machine, its actions that are not performed yet, and its timer.
 pub(super) struct MonitorInner {
@@ -131,10 +130,6 @@ impl MonitorInner {
     /// The least time of a round trip, as soon as it is known.
     pub(super) fn min_round_trip(&self) -> Option<Duration> {
         self.monitor.round_trip().map(|round_trip| round_trip.minimum)
-    }
-
-    pub(super) fn topology_version(&self) -> Option<TopologyVersion> {
-        self.monitor.topology_version()
     }
 
     fn timer_if_due_earlier(&mut self) -> Option<Waker> {

@@ -156,8 +156,9 @@ impl<R: Network> MonitorDriver<R> {
     pub(crate) fn application_failed(self: &Arc<Self>, failure: &Failure<'_>) {
         let mut effects = Effects::default(); // Outlives the lock also in a panic.
         let mut inner = self.lock();
-        let context = failure.context(inner.topology_version());
-        let verdict = sdam::verdict(&context, failure.error());
+        // Not the monitor's, which also has that of a primary that is not believed.
+        let version = self.shared.topology.topology_version(self.address());
+        let verdict = sdam::verdict(&failure.context(version), failure.error());
         if verdict == Verdict::default() {
             return;
         }

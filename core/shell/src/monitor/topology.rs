@@ -8,6 +8,7 @@ use cenote_core::client::{HeartbeatEvent, TopologyEvent};
 use cenote_core::log::LogSettings;
 use cenote_core::monitor::{self, ServerDescription};
 use cenote_core::outbox::{self, Outbox};
+use cenote_core::sdam::TopologyVersion;
 use cenote_core::topology::{
     Action, Event, Input, ServerId, Topology, TopologyDescription, TopologyOptions,
 };
@@ -177,6 +178,11 @@ impl TopologyDriver {
     /// A subscriber has not returned since the client was closed.
     pub(crate) fn close_gave_up(&self) {
         log::close_gave_up(&self.id_text);
+    }
+
+    /// How much is known of the state of a server.
+    pub(super) fn topology_version(&self, address: &ServerAddress) -> Option<TopologyVersion> {
+        self.lock().topology.description().server(address)?.topology_version
     }
 
     fn perform(&self, action: Action) {
