@@ -1,8 +1,8 @@
 //! Looks at the sockets of idle connections, so that one that the peer has closed is not handed out.
 //! `maxIdleTimeMS` is the machine's.
 //!
-//! A check-out looks at the connection that it would get, and the pool's timer looks at all that are idle,
-//! twice a second.
+//! A check-out looks at the connection that it would get, and the pool's timer looks at all that are idle: twice a
+//! second, and every two seconds while all of them have been idle for long.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,6 +20,12 @@ use crate::wake_list::WakeList;
 
 /// How long an idle connection that the peer has closed stays in a pool without check-outs.
 pub(super) const SWEEP_INTERVAL: Duration = Duration::from_millis(500);
+
+/// The same in a pool whose connections have all been idle for [`QUIET_AFTER`], so that a thousand pools which are hardly
+/// used cost little.
+const QUIET_SWEEP_INTERVAL: Duration = Duration::from_secs(2);
+
+const QUIET_AFTER: Duration = Duration::from_secs(10);
 
 /// An idle connection that must not be used any more, and why.
 pub(super) type IdleFault = (ConnId, ConnectionError);
@@ -65,15 +71,18 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
         Some((id, self.idle_fault(socket)?))
     }
 
-    /// Closes each idle connection that must not be used any more.
-    pub(super) fn sweep(self: &Arc<Self>) {
+    /// Closes each idle connection that must not be used any more. Returns the time until the next look.
+    pub(super) fn sweep(self: &Arc<Self>) -> Duration {
         let panic_guard = PanicGuard::new(&**self);
         let mut inner = self.lock();
         let context = self.context(&inner, true);
         let mut wakes = WakeList::default();
-        let connections = inner.state.connections();
-        let idle = connections.filter(|it| matches!(it.state, ConnectionState::Available));
-        let idle: Vec<_> = idle.map(|it| it.id).collect();
+        let (mut idle, mut is_quiet) = (Vec::new(), true);
+        for connection in inner.state.connections() {
+            let is_idle = matches!(connection.state, ConnectionState::Available);
+            is_quiet &= is_idle && connection.since + QUIET_AFTER <= context.now;
+            idle.extend(is_idle.then_some(connection.id));
+        }
         for id in idle {
             // No longer available if closing an earlier one has changed that.
             let Some(socket) = inner.state.available_mut(id) else { continue };
@@ -83,6 +92,7 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
         }
         panic_guard.defuse();
         self.release_and_run(inner, context, wakes);
+        if is_quiet { QUIET_SWEEP_INTERVAL } else { SWEEP_INTERVAL }
     }
 
     #[inline]

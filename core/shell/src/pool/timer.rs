@@ -4,6 +4,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
+use std::time::Duration;
 
 use cenote_core::pool::{Input, Instant};
 
@@ -15,7 +16,8 @@ use crate::runtime::Runtime;
 
 /// Starts the timer, which feeds [`Input::Timer`] at the machine's deadlines until the pool is closed.
 pub(super) fn start<R: Runtime, K: Connector<R>>(driver: &Arc<PoolDriver<R, K>>, number: u32) {
-    let timer = Timer { driver: Arc::clone(driver), number, sleep: None, sweep: None };
+    let (sleep, sweep, sweep_after) = (None, None, SWEEP_INTERVAL);
+    let timer = Timer { driver: Arc::clone(driver), number, sleep, sweep, sweep_after };
     // Not under a lock: a runtime that has shut down drops the timer at once.
     let task = driver.runtime().spawn(timer);
     driver.runtime.set_timer(task);
@@ -28,6 +30,8 @@ struct Timer<R: Runtime, K: Connector<R>> {
     sleep: Option<(Instant, Sleep)>,
     /// Until it looks at the idle connections.
     sweep: Option<Sleep>,
+    /// How long that takes.
+    sweep_after: Duration,
 }
 
 /// When the timer fires, and how it hears of an earlier time.
@@ -108,13 +112,13 @@ impl<R: Runtime, K: Connector<R>> Timer<R, K> {
         }
         loop {
             let sweep = self.sweep.get_or_insert_with(|| {
-                Box::pin(self.driver.runtime().sleep_until(R::now() + SWEEP_INTERVAL))
+                Box::pin(self.driver.runtime().sleep_until(R::now() + self.sweep_after))
             });
             if sweep.as_mut().poll(cx).is_pending() {
                 return;
             }
             self.sweep = None;
-            self.driver.sweep();
+            self.sweep_after = self.driver.sweep();
         }
     }
 }

@@ -3,6 +3,7 @@
 mod cancellation;
 mod close;
 mod handshake;
+mod idle;
 mod leaks;
 mod lifecycle;
 mod many;
