@@ -1,8 +1,10 @@
 //! The command `cenote simulate`, and many simulated worlds.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::process::{Command, Output};
+use std::time::Duration;
 
+use cenote_simulation::simulate::deployment::{self, Deployment, MemberKind};
 use cenote_simulation::simulate::{Coverage, Plan, run, wire};
 use tempfile::TempDir;
 
@@ -42,6 +44,50 @@ fn the_same_seed_is_the_same_world() {
         let reports =
             [run(&plan, true), run(&again, false)].map(|report| report.expect("no violation"));
         assert_eq!(reports[0], reports[1], "the model does not change the world");
+        let [plan, again] = [0, 1].map(|_| deployment::Plan::new(seed, 500));
+        assert_eq!(plan.to_string(), again.to_string());
+        let reports = [deployment::run(&plan, true), deployment::run(&again, false)]
+            .map(|report| report.expect("no violation"));
+        assert_eq!(reports[0], reports[1], "the model does not change the world");
+    }
+}
+
+#[test]
+fn deployments_pass() {
+    let mut inputs = 0;
+    for seed in 0..150 {
+        let plan = deployment::Plan::new(seed, 700);
+        let report = deployment::run(&plan, seed % 4 == 0);
+        let report = report.unwrap_or_else(|failure| panic!("{plan}\n{failure}"));
+        inputs += report.inputs;
+    }
+    assert!(inputs > 75_000, "most worlds have the planned number of inputs: {inputs}");
+}
+
+/// More than a hundred in a second, as members of a replica set and as hosts of SRV records.
+#[test]
+fn servers_that_come_and_go_leave_nothing_behind() {
+    let members = vec![MemberKind::Electable; 3];
+    let set = Deployment::ReplicaSet { members, seeds: 1, is_named: true, is_direct: false };
+    let routers = Deployment::Sharded { routers: 2, is_srv: true };
+    for (seed, deployment) in [set, routers].into_iter().enumerate() {
+        let churn_every = Some(Duration::from_millis(20));
+        let (changes, wrong_answers) = (Vec::new(), Vec::new());
+        let plan = deployment::Plan {
+            deployment,
+            changes,
+            wrong_answers,
+            churn_every,
+            delay: None,
+            ends_abruptly: false,
+            ..deployment::Plan::new(seed as u64, 20_000)
+        };
+        let report = deployment::run(&plan, false);
+        let report = report.unwrap_or_else(|failure| panic!("{plan}\n{failure}"));
+        let counts: BTreeMap<_, _> = report.coverage.groups().flat_map(|(_, it)| it).collect();
+        let [added, ended] = ["server added", "nothing left of it"].map(|name| counts[name]);
+        assert!(added > 1_000, "{added} were added");
+        assert_eq!(ended, added);
     }
 }
 
@@ -74,6 +120,7 @@ fn bad_usage_is_one_line() {
         (&["--seed", "18446744073709551616"], "the number is too large"),
         (&["--seed", "18446744073709551615", "--runs", "2"], "beyond 18446744073709551615"),
         (&["--speed", "2"], "--speed"),
+        (&["--wire", "--deployment"], "--deployment"),
         (&["--out", "/dev/null/here"], "/dev/null/here: no trace can be written there"),
     ];
     for (arguments, named) in refused {
@@ -98,7 +145,22 @@ fn worlds_on_the_wire_have_conversations() {
     assert!(lines.last().unwrap().ends_with("a second of CPU: no failure"), "{printed}");
 }
 
-/// Every situation occurs, so that each is tested. The two kinds of worlds have different troubles, and the
+#[test]
+fn deployments_have_several_servers() {
+    let output = simulate(&["--deployment", "--seed", "42", "--runs", "1", "--steps", "300"]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let printed = text(&output.stdout);
+    let lines: Vec<_> = printed.lines().collect();
+    assert_eq!(lines[0], "seeds 42 to 42, deployments, 300 inputs each, judged with the model");
+    assert_eq!(lines[1], "seed 42, a deployment, 300 inputs, then the end");
+    assert!(lines.iter().any(|line| line.starts_with("  wrong answers ")), "{printed}");
+    assert!(lines.last().unwrap().ends_with("a second of CPU: no failure"), "{printed}");
+}
+
+/// What is about several servers.
+const OF_DEPLOYMENTS: [&str; 3] = ["deployments", "wrong answers", "clients"];
+
+/// Every situation occurs, so that each is tested. The kinds of worlds have different troubles, and the
 /// embedder on the wire keeps no connection for a late reply and does not change its credentials.
 #[test]
 fn every_situation_occurs() {
@@ -118,7 +180,8 @@ fn every_situation_occurs() {
         "cuts replies",
         "fails commands",
     ];
-    assert_eq!(never(&direct), BTreeSet::from(only_on_wire), "{direct}");
+    let is_of_one_server = |group: &str| !OF_DEPLOYMENTS.contains(&group);
+    assert_eq!(never(&direct, is_of_one_server), BTreeSet::from(only_on_wire), "{direct}");
     let only_direct = [
         "vanishes",
         "closes idle",
@@ -129,10 +192,22 @@ fn every_situation_occurs() {
         "late reply not wanted any more",
         "credentials change",
     ];
-    assert_eq!(never(&on_wire), BTreeSet::from(only_direct), "{on_wire}");
+    assert_eq!(never(&on_wire, is_of_one_server), BTreeSet::from(only_direct), "{on_wire}");
 }
 
-fn never(coverage: &Coverage) -> BTreeSet<&'static str> {
-    let all = coverage.groups().flat_map(|(_, situations)| situations);
+#[test]
+fn every_situation_of_deployments_occurs() {
+    let mut coverage = Coverage::default();
+    for seed in 0..200 {
+        let report = deployment::run(&deployment::Plan::new(seed, 700), false);
+        coverage.add(&report.unwrap().coverage);
+    }
+    let is_of_deployments = |group: &str| OF_DEPLOYMENTS.contains(&group);
+    assert_eq!(never(&coverage, is_of_deployments), BTreeSet::new(), "{coverage}");
+}
+
+fn never(coverage: &Coverage, is_wanted: impl Fn(&str) -> bool) -> BTreeSet<&'static str> {
+    let groups = coverage.groups().filter(|(group, _)| is_wanted(group));
+    let all = groups.flat_map(|(_, situations)| situations);
     all.filter(|(_, times)| *times == 0).map(|(name, _)| name).collect()
 }

@@ -1,13 +1,20 @@
 //! The pool's heap memory, checked after every input of simulated worlds and of loads: it depends on the largest
-//! number of connections and requests at one time, not on how many there ever were.
+//! number of connections and requests at one time, not on how many there ever were. So does that of a topology with its
+//! monitors and pools on the number of servers.
 //!
 //! Without the usual test harness, because its threads allocate as well and the counts are per process.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
+use cenote_core::connect::{ClientMetadata, ConnectionDescription, Environment, EstablishOptions};
+use cenote_core::monitor::{self, Monitor, MonitorOptions, ServerDescription};
 use cenote_core::pool::{
     Action, ConnId, Health, Input, Instant, PoolOptions, PoolState, Purpose, WaiterId,
 };
+use cenote_core::topology::{self, ServerId, Topology, TopologyOptions};
+use cenote_core::uri::ConnectionString;
 use cenote_simulation::lockstep::{Tagged, service};
 use cenote_simulation::simulate::{Plan, inputs_of};
 
@@ -41,6 +48,7 @@ fn main() {
     requests_behind_one_that_waits();
     connections_with_lifetimes();
     services_that_come_and_go();
+    servers_that_come_and_go();
 }
 
 /// The pool, and the largest numbers of connections and requests at one time.
@@ -160,6 +168,90 @@ fn services_that_come_and_go() {
         judge.feed(at_nanos(number), Input::CheckedIn { id, conn: 1, health: Health::Healthy });
     }
     println!("{MANY} connections of services that come and go: ok");
+}
+
+/// Bytes for each server of a topology: its description, its monitor and a pool without connections.
+const EACH_SERVER: usize = 6 << 10;
+
+/// A topology, with a monitor and a pool for each of its servers, as an embedder has them.
+struct Deployment {
+    topology: Topology,
+    establish: Arc<EstablishOptions>,
+    servers: BTreeMap<ServerId, (Monitor, PoolState<Tagged>)>,
+    set_version: i64,
+}
+
+impl Deployment {
+    fn new() -> Self {
+        let uri = ConnectionString::parse("mongodb://a/?replicaSet=rs").expect("it is valid");
+        let client = ClientMetadata::new(None, &Environment::default()).expect("it fits");
+        let establish = Arc::new(EstablishOptions::for_client(&client).for_monitor());
+        let mut actions = Vec::new();
+        let topology = Topology::new(TopologyOptions::new(&uri), &mut actions);
+        let mut deployment = Self { topology, establish, servers: BTreeMap::new(), set_version: 0 };
+        deployment.perform(actions);
+        deployment
+    }
+
+    /// The primary names so many members besides itself.
+    fn list(&mut self, others: u32) {
+        self.set_version += 1;
+        let others = (1..=others).map(|at| format!("m{at}.example.com:27017"));
+        let hosts: Vec<_> = ["a:27017".to_owned()].into_iter().chain(others).collect();
+        let hosts: bson::RawArrayBuf = hosts.iter().map(String::as_str).collect();
+        let mut reply = bson::rawdoc! {
+            "ok": 1, "isWritablePrimary": true, "setName": "rs", "setVersion": self.set_version,
+        };
+        reply.append(bson::cstr!("hosts"), hosts);
+        let hello = ConnectionDescription::from_reply(&reply, &self.establish).expect("a member");
+        let description = ServerDescription::known(Arc::new(hello), None, Instant::ORIGIN);
+        let description = Arc::new(description);
+        let mut actions = Vec::new();
+        let described = topology::Input::Described { id: ServerId(1), description };
+        self.topology.handle(described, &mut actions);
+        self.perform(actions);
+    }
+
+    fn perform(&mut self, actions: Vec<topology::Action>) {
+        let now = Instant::ORIGIN;
+        for action in actions {
+            match action {
+                topology::Action::AddServer { id, .. } => {
+                    let (options, establish) = (MonitorOptions::default(), &self.establish);
+                    let monitor = Monitor::new(now, options, Arc::clone(establish), &mut |_| {});
+                    let options = PoolOptions::default();
+                    let pool = PoolState::new(now, options, &mut |_: Action<Tagged>| {});
+                    let server = (monitor.expect("good options"), pool.expect("good options"));
+                    self.servers.insert(id, server);
+                }
+                topology::Action::RemoveServer { id, .. } => {
+                    let (mut monitor, mut pool) = self.servers.remove(&id).expect("it is there");
+                    monitor.handle(now, monitor::Input::Close, &mut |_| {}).expect("it is kept");
+                    let closed = pool.handle(now, Input::Close, &mut |_: Action<Tagged>| {});
+                    closed.expect("it is kept");
+                }
+                topology::Action::EmitEvent(_) => {}
+            }
+        }
+    }
+}
+
+/// Five hundred times a hundred members appear and disappear: in the end there is no more than in the beginning.
+fn servers_that_come_and_go() {
+    let _profiler = dhat::Profiler::builder().testing().build();
+    let mut deployment = Deployment::new();
+    let mut alone = None;
+    for round in 0..500 {
+        deployment.list(100);
+        let (bytes, servers) = (dhat::HeapStats::get().curr_bytes, deployment.servers.len());
+        assert!(bytes <= ALWAYS + EACH_SERVER * servers, "{bytes} bytes for {servers} servers");
+        deployment.list(0);
+        assert_eq!(deployment.servers.len(), 1);
+        let bytes = dhat::HeapStats::get().curr_bytes;
+        let first = *alone.get_or_insert(bytes);
+        assert!(bytes <= first, "{bytes} bytes after {round} rounds, {first} after the first");
+    }
+    println!("50000 members that come and go: ok");
 }
 
 fn at_nanos(nanos: u64) -> Instant {

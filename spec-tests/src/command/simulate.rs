@@ -15,7 +15,7 @@ use super::output::{print, quoted, tell};
 use super::signals;
 use cenote_simulation::lockstep::panic_message;
 use cenote_simulation::replay::shrink::Property;
-use cenote_simulation::simulate::{Coverage, Failure, Report, SeededPlan};
+use cenote_simulation::simulate::{Coverage, Failure, Report, SeededPlan, WorldKind};
 
 /// Arguments of `cenote simulate`.
 #[derive(Debug, clap::Args)]
@@ -31,17 +31,31 @@ pub struct Arguments {
     steps: u64,
     /// Establish, use and monitor connections over virtual sockets, with authentication, compression and
     /// proxies. Slower; counts the inputs of all three machines
-    #[arg(long)]
+    #[arg(long, conflicts_with = "deployment")]
     wire: bool,
+    /// A client among the servers of a deployment, which hold elections, are split and reconfigured, come and go,
+    /// and answer wrongly. Counts the inputs of the topology and of all monitors and pools
+    #[arg(long)]
+    deployment: bool,
     /// Skip the reference model, which takes half of the time
     #[arg(long)]
     without_model: bool,
-    /// Folder for the trace of a failing world: world-SEED.bson or wire-SEED.bson
+    /// Folder for the trace of a failing world: world-SEED.bson or wire-SEED.bson; none with --deployment
     #[arg(long, default_value = ".")]
     out: PathBuf,
     /// Print one JSON object instead of lines
     #[arg(long)]
     json: bool,
+}
+
+impl Arguments {
+    const fn kind(&self) -> WorldKind {
+        match (self.wire, self.deployment) {
+            (_, true) => WorldKind::Deployment,
+            (true, false) => WorldKind::Wire,
+            (false, false) => WorldKind::Direct,
+        }
+    }
 }
 
 /// What keeps it from being simulated.
@@ -89,7 +103,7 @@ pub fn run(arguments: &Arguments) -> Result<bool, NotSimulated> {
             break;
         }
         reached.seed = seed;
-        let plan = SeededPlan::new(seed, arguments.steps, arguments.wire);
+        let plan = SeededPlan::new(arguments.kind(), seed, arguments.steps);
         match silently(|| plan.run(!arguments.without_model, &is_interrupted)) {
             Ok(report) => reached.add(&report),
             Err(failure) => {
@@ -156,13 +170,17 @@ fn expect_folder(folder: &Path) -> Result<(), NotSimulated> {
 }
 
 fn announce(arguments: &Arguments, last: u64) -> io::Result<()> {
-    let &Arguments { seed, runs, steps, wire, without_model, .. } = arguments;
+    let &Arguments { seed, runs, steps, without_model, .. } = arguments;
     let judges = if without_model { "without the model" } else { "with the model" };
-    let kind = if wire { "on the wire, " } else { "" };
+    let kind = match arguments.kind() {
+        WorldKind::Direct => "",
+        WorldKind::Wire => "on the wire, ",
+        WorldKind::Deployment => "deployments, ",
+    };
     // Before the first world, whatever becomes of it.
     print(format_args!("seeds {seed} to {last}, {kind}{steps} inputs each, judged {judges}\n"))?;
     if runs == 1 {
-        print(format_args!("{}\n", SeededPlan::new(seed, steps, wire)))?;
+        print(format_args!("{}\n", SeededPlan::new(arguments.kind(), seed, steps)))?;
     }
     Ok(())
 }
@@ -258,10 +276,11 @@ fn json(
         .groups()
         .map(|(group, situations)| (group, situations.into_iter().collect()))
         .collect();
-    let &Arguments { seed, runs, steps, wire, without_model, .. } = arguments;
+    let &Arguments { seed, runs, steps, wire, deployment, without_model, .. } = arguments;
     json!({
         "asked": {
-            "seed": seed, "runs": runs, "steps": steps, "wire": wire, "model": !without_model,
+            "seed": seed, "runs": runs, "steps": steps, "wire": wire, "deployment": deployment,
+            "model": !without_model,
         },
         "lastSeed": reached.seed,
         "worlds": reached.worlds,
@@ -275,8 +294,12 @@ fn json(
 }
 
 fn command(arguments: &Arguments, plan: &SeededPlan) -> String {
-    let &Arguments { steps, wire, without_model, .. } = arguments;
-    let wire = if wire { " --wire" } else { "" };
+    let &Arguments { steps, without_model, .. } = arguments;
+    let kind = match arguments.kind() {
+        WorldKind::Direct => "",
+        WorldKind::Wire => " --wire",
+        WorldKind::Deployment => " --deployment",
+    };
     let without = if without_model { " --without-model" } else { "" };
-    format!("cenote simulate{wire} --seed {} --runs 1 --steps {steps}{without}", plan.seed())
+    format!("cenote simulate{kind} --seed {} --runs 1 --steps {steps}{without}", plan.seed())
 }

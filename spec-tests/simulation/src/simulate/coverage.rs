@@ -3,6 +3,8 @@
 use std::fmt;
 
 use cenote_core::pool::{CheckOutError, Purpose};
+use cenote_core::sdam::StalePrimary;
+use cenote_core::topology::{Action, Event};
 
 use super::caller_profile::Request;
 
@@ -77,10 +79,66 @@ pub(super) enum Situation {
     CredentialsChange,
     InheritedComesBack,
     Mistake,
+    // What happens to the servers of a deployment.
+    IsElected,
+    TwoPrimaries,
+    Crashes,
+    Splits,
+    AddsMember,
+    RemovesMember,
+    RenamesMember,
+    ChangesMember,
+    Recovers,
+    LeavesSet,
+    ChangesVersion,
+    ChangesRecords,
+    Churn,
+    // What they answer that is wrong.
+    OtherMe,
+    NoMe,
+    OtherPrimary,
+    NotListed,
+    ListedAlone,
+    OddHosts,
+    UnknownHost,
+    ManyHosts,
+    OtherSet,
+    IsStandalone,
+    IsOther,
+    IsGhost,
+    IsOldPrimary,
+    IsSamePrimary,
+    IsPrimaryWithoutElection,
+    IsFuturePrimary,
+    IsEverything,
+    OldTopologyVersion,
+    OtherProcess,
+    AnswersAtOnce,
+    TooOld,
+    TooNew,
+    Mistyped,
+    RefusesHello,
+    ResetsSecondHello,
+    // What the client makes of it.
+    ServerAdded,
+    ServerRemoved,
+    ServerEnded,
+    PrimaryFound,
+    PrimaryLost,
+    StalePrimary,
+    HostsChanged,
+    Verdict,
+    ToldOfStepDown,
+    ToldOfShutdown,
+    SelectionWaits,
+    SelectionTimedOut,
+    SelectionForeign,
+    SelectionHopeless,
+    LostByText,
 }
 
 /// All situations and their names, in the order of reports.
-const GROUPS: [(&str, &[(Situation, &str)]); 5] = [
+const GROUPS: [(&str, &[(Situation, &str)]); 8] = [
     (
         "troubles",
         &[
@@ -169,9 +227,77 @@ const GROUPS: [(&str, &[(Situation, &str)]); 5] = [
             (Situation::Mistake, "misuse"),
         ],
     ),
+    (
+        "deployments",
+        &[
+            (Situation::IsElected, "another primary elected"),
+            (Situation::TwoPrimaries, "two claim to be primary"),
+            (Situation::Crashes, "crashes"),
+            (Situation::Splits, "members split"),
+            (Situation::AddsMember, "member added"),
+            (Situation::RemovesMember, "member removed"),
+            (Situation::RenamesMember, "member renamed"),
+            (Situation::ChangesMember, "member's role changes"),
+            (Situation::Recovers, "member recovers"),
+            (Situation::LeavesSet, "member joins another set"),
+            (Situation::ChangesVersion, "another server version"),
+            (Situation::ChangesRecords, "SRV records change"),
+            (Situation::Churn, "many hosts come and go"),
+        ],
+    ),
+    (
+        "wrong answers",
+        &[
+            (Situation::OtherMe, "other me"),
+            (Situation::NoMe, "no me"),
+            (Situation::OtherPrimary, "other primary"),
+            (Situation::NotListed, "not listed"),
+            (Situation::ListedAlone, "listed alone"),
+            (Situation::OddHosts, "odd hosts"),
+            (Situation::UnknownHost, "unknown host"),
+            (Situation::ManyHosts, "too many hosts"),
+            (Situation::OtherSet, "other setName"),
+            (Situation::IsStandalone, "standalone"),
+            (Situation::IsOther, "router or member"),
+            (Situation::IsGhost, "ghost"),
+            (Situation::IsOldPrimary, "old primary"),
+            (Situation::IsSamePrimary, "second primary of one election"),
+            (Situation::IsPrimaryWithoutElection, "primary without election"),
+            (Situation::IsFuturePrimary, "future primary"),
+            (Situation::IsEverything, "primary and secondary"),
+            (Situation::OldTopologyVersion, "old topologyVersion"),
+            (Situation::OtherProcess, "other process each time"),
+            (Situation::AnswersAtOnce, "does not wait"),
+            (Situation::TooOld, "too old"),
+            (Situation::TooNew, "too new"),
+            (Situation::Mistyped, "mistyped field"),
+            (Situation::RefusesHello, "refuses hello"),
+            (Situation::ResetsSecondHello, "resets the second hello"),
+        ],
+    ),
+    (
+        "clients",
+        &[
+            (Situation::ServerAdded, "server added"),
+            (Situation::ServerRemoved, "server removed"),
+            (Situation::ServerEnded, "nothing left of it"),
+            (Situation::PrimaryFound, "primary found"),
+            (Situation::PrimaryLost, "primary lost"),
+            (Situation::StalePrimary, "primary marked stale"),
+            (Situation::HostsChanged, "hosts of SRV records change"),
+            (Situation::Verdict, "SDAM's verdict on a connection"),
+            (Situation::ToldOfStepDown, "operation told of a step-down"),
+            (Situation::ToldOfShutdown, "operation told of a shutdown"),
+            (Situation::SelectionWaits, "caller waits for a server"),
+            (Situation::SelectionTimedOut, "selection timed out"),
+            (Situation::SelectionForeign, "server of no deployment wanted"),
+            (Situation::SelectionHopeless, "waiting is hopeless"),
+            (Situation::LostByText, "deployment lost, as the text wants"),
+        ],
+    ),
 ];
 
-const COUNT: usize = Situation::Mistake as usize + 1;
+const COUNT: usize = Situation::LostByText as usize + 1;
 
 /// How often each situation occurred.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -208,6 +334,28 @@ impl Coverage {
             CheckOutError::Cancelled
             | CheckOutError::PoolClosed
             | CheckOutError::EstablishFailed { .. } => {}
+        }
+    }
+
+    /// Counts what a topology emitted.
+    pub(super) fn count_topology(&mut self, action: &Action) {
+        match action {
+            Action::AddServer { .. } => self.count(Situation::ServerAdded),
+            Action::RemoveServer { .. } => self.count(Situation::ServerRemoved),
+            Action::EmitEvent(Event::TopologyDescriptionChanged { previous, new }) => {
+                match (previous.primary(), new.primary()) {
+                    (None, Some(_)) => self.count(Situation::PrimaryFound),
+                    (Some(_), None) => self.count(Situation::PrimaryLost),
+                    (Some(_), Some(_)) | (None, None) => {}
+                }
+            }
+            Action::EmitEvent(Event::ServerDescriptionChanged { new, .. }) => {
+                let error = new.error.as_ref();
+                if error.is_some_and(|error| error.source_as::<StalePrimary>().is_some()) {
+                    self.count(Situation::StalePrimary);
+                }
+            }
+            Action::EmitEvent(_) => {}
         }
     }
 

@@ -17,6 +17,7 @@ mod accounting;
 mod caller_profile;
 mod clock;
 mod coverage;
+pub mod deployment;
 mod direct;
 mod evidence;
 mod latency;
@@ -44,7 +45,7 @@ pub use self::direct::{Parameters, Plan, Trouble};
 pub use self::evidence::Evidence;
 pub use self::latency::Latency;
 pub use self::plan::{Plan as PlanOf, TimeFaults};
-pub use self::seeded_plan::SeededPlan;
+pub use self::seeded_plan::{SeededPlan, WorldKind};
 
 /// A violation in a world.
 #[derive(Clone, Debug)]

@@ -136,6 +136,12 @@ pub(super) fn draw_overload_policies(seed: u64, options: &mut PoolOptions) {
 }
 
 impl TimeFaults {
+    pub(super) fn is_faulty(&self) -> bool {
+        let Self { stands_still, runs_back, jumps, timer_lateness, timer_early, timer_tick } = self;
+        let is_late = timer_lateness.is_some() || timer_tick.is_some();
+        is_late || [stands_still, runs_back, jumps, timer_early].into_iter().any(|it| *it != 0)
+    }
+
     /// `later` is the generator of what was added after the first version.
     pub(super) fn draw(random: &mut SplitMix, later: &mut SplitMix) -> Self {
         let mut often =

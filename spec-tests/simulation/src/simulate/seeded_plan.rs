@@ -1,28 +1,41 @@
-//! A world of either kind.
+//! A world of any kind.
 
 use std::fmt;
 use std::io;
 use std::sync::atomic::AtomicBool;
 
 use super::evidence::{self, Evidence};
-use super::{Failure, Report, direct, wire};
+use super::{Failure, Report, deployment, direct, wire};
 
-/// A world of either kind, with the parameters that were drawn from its seed.
+/// The kind of a world.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WorldKind {
+    /// A pool and its server, without a network.
+    Direct,
+    /// The same over virtual sockets.
+    Wire,
+    /// A client among several servers.
+    Deployment,
+}
+
+/// A world of any kind, with the parameters that were drawn from its seed.
 #[derive(Clone, Debug)]
 pub enum SeededPlan {
     /// The pool without a network.
     Direct(Box<direct::Plan>),
     /// Connections over virtual sockets.
     Wire(Box<wire::Plan>),
+    /// A client among several servers.
+    Deployment(Box<deployment::Plan>),
 }
 
 impl SeededPlan {
     /// The world of a seed.
-    pub fn new(seed: u64, steps: u64, is_on_wire: bool) -> Self {
-        if is_on_wire {
-            Self::Wire(Box::new(wire::Plan::new(seed, steps)))
-        } else {
-            Self::Direct(Box::new(direct::Plan::new(seed, steps)))
+    pub fn new(kind: WorldKind, seed: u64, steps: u64) -> Self {
+        match kind {
+            WorldKind::Direct => Self::Direct(Box::new(direct::Plan::new(seed, steps))),
+            WorldKind::Wire => Self::Wire(Box::new(wire::Plan::new(seed, steps))),
+            WorldKind::Deployment => Self::Deployment(Box::new(deployment::Plan::new(seed, steps))),
         }
     }
 
@@ -31,6 +44,7 @@ impl SeededPlan {
         match self {
             Self::Direct(plan) => plan.seed,
             Self::Wire(plan) => plan.seed,
+            Self::Deployment(plan) => plan.seed,
         }
     }
 
@@ -43,11 +57,12 @@ impl SeededPlan {
         match self {
             Self::Direct(plan) => super::run_until::<direct::Direct>(plan, has_model, stop),
             Self::Wire(plan) => super::run_until::<wire::Wire>(plan, has_model, stop),
+            Self::Deployment(plan) => deployment::run_until(plan, has_model, stop),
         }
     }
 
     /// Runs the world again, records every input of the pool, and shrinks the recording; `None` if
-    /// nothing fails this time.
+    /// nothing fails this time, and for a client among several servers, which has several pools.
     ///
     /// # Errors
     ///
@@ -56,6 +71,7 @@ impl SeededPlan {
         match self {
             Self::Direct(plan) => evidence::evidence::<direct::Direct>(plan, has_model),
             Self::Wire(plan) => evidence::evidence::<wire::Wire>(plan, has_model),
+            Self::Deployment(_) => Ok(None),
         }
     }
 }
@@ -66,6 +82,7 @@ impl fmt::Display for SeededPlan {
         match self {
             Self::Direct(plan) => plan.fmt(f),
             Self::Wire(plan) => plan.fmt(f),
+            Self::Deployment(plan) => plan.fmt(f),
         }
     }
 }
