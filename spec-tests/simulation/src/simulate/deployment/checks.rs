@@ -1,14 +1,19 @@
-//! How often a server is checked.
+//! How often a server is checked: not in a loop, and often enough to notice that it is silent.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use cenote_core::monitor::MonitorOptions;
 use cenote_core::pool::Instant;
+
+use super::server::Server;
+use super::world::World;
 
 /// The checks of one server that its monitor began, by opening a socket or by asking on it: a streamed reply costs none.
 #[derive(Debug, Default)]
 pub(super) struct CheckRate {
     last: VecDeque<Instant>,
+    answered: Option<Instant>,
 }
 
 /// No more than [`MOST`](CheckRate::MOST) within this time.
@@ -30,6 +35,37 @@ impl CheckRate {
         match self.last.len() {
             0..=Self::MOST => Ok(()),
             many => Err(format!("the server is checked in a loop: {many} times within {WINDOW:?}")),
+        }
+    }
+
+    /// The server has answered a check.
+    pub(super) fn answered(&mut self, now: Instant) {
+        self.answered = Some(now);
+    }
+}
+
+impl World<'_> {
+    /// A server that has not answered for long is not believed: the next check comes after a heartbeat, or the server
+    /// streams that often; the monitor waits for it for `connectTimeoutMS`; and 500 ms may be between two checks. Clocks
+    /// and timers that are wrong make that later.
+    pub(super) fn expect_fresh(&self) -> Result<(), String> {
+        if self.plan.time.is_faulty() {
+            return Ok(());
+        }
+        let plan = self.plan;
+        let bound = plan.heartbeat + plan.connect_timeout + MonitorOptions::MIN_HEARTBEAT_FREQUENCY;
+        let (client, topology) = (&self.client, self.client.topology.description());
+        let watched = client.by_address.values().filter_map(|number| client.servers.get(number));
+        let mut watched = watched.filter(|server| server.monitor.is_some());
+        let is_believed_too_long = |server: &&Server| {
+            server.checks.answered.is_none_or(|answered| self.now > answered + bound)
+                && topology.server(&server.address).is_some_and(|it| it.is_known())
+        };
+        match watched.find(is_believed_too_long) {
+            Some(server) => {
+                Err(format!("{} is silent for {bound:?}, and believed: {topology}", server.address))
+            }
+            None => Ok(()),
         }
     }
 }

@@ -283,7 +283,11 @@ impl World<'_> {
         let answer = srv_records(if fails { &[] } else { &self.cluster.records });
         let hosts: Vec<_> = self.client.by_address.keys().cloned().collect();
         let Some(polling) = &mut self.client.polling else { return Ok(()) };
+        let is_due = polling.next_rescan().is_some();
         let changes = polling.rescan(self.now, &hosts, &Ok(answer), || 0);
+        if is_due && polling.next_rescan().is_none() {
+            return Err("the SRV records are not looked up again".to_owned());
+        }
         if let Some(input) = changes.into_input(hosts) {
             self.coverage.count(Situation::HostsChanged);
             self.feed_topology(input)?;

@@ -105,7 +105,11 @@ impl World<'_> {
         let Some(its) = self.client.server(server) else { return Ok(()) };
         let Some(open) = its.sockets.get_mut(&socket) else { return Ok(()) };
         let is_opening = !open.is_open;
-        let input = match open.inbox.pop_front() {
+        let message = open.inbox.pop_front();
+        if open.line == Line::Check && matches!(message, Some(Message::Reply { .. })) {
+            its.checks.answered(now);
+        }
+        let input = match message {
             None => return Ok(()),
             Some(Message::Broken(error)) => Input::Failed { socket, error },
             Some(Message::Reply { document, .. }) if is_opening => {

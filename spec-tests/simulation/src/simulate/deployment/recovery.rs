@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use cenote_core::address::ServerAddress;
 use cenote_core::connect::ServerKind;
 use cenote_core::pool::Status;
 use cenote_core::topology::{Input, TopologyKind};
@@ -13,7 +12,7 @@ use super::world::{Due, FAST, World};
 use crate::simulate::accounting::SocketState;
 use crate::simulate::coverage::Situation;
 
-/// For what takes hardly any time, such as callers that come again after 1 ms.
+/// Between two checks of a server; and for what takes hardly any time, such as callers that come again after 10 ms.
 const SLACK: Duration = Duration::from_millis(500);
 
 impl World<'_> {
@@ -78,15 +77,9 @@ impl World<'_> {
         planned.into_iter().for_each(|due| self.plan_in(FAST, due));
     }
 
-    /// A check that is in progress ends, and the next one comes within a heartbeat; where a server is not known yet, two
-    /// more lead to it.
+    /// A check that is in progress ends, and the next one comes within a heartbeat.
     fn bound(&self) -> Duration {
-        let (check, heartbeat) = (self.plan.connect_timeout, self.plan.heartbeat);
-        let known = self.client.topology.description();
-        let is_new = |address: &ServerAddress| known.server(address).is_none();
-        let more =
-            if self.cluster.visible().keys().any(is_new) { heartbeat * 2 } else { Duration::ZERO };
-        check + heartbeat * 2 + more + SLACK
+        self.plan.connect_timeout + self.plan.heartbeat + SLACK
     }
 
     /// Whether the client has lost the deployment, as SDAM wants it to: it has believed wrong answers, by which every

@@ -178,18 +178,23 @@ impl<'a> World<'a> {
             self.plan_in(after, Due::Ask { caller });
         }
         if !self.plan.changes.is_empty() {
-            let after = self.random.time(self.plan.change_time);
-            self.plan_in(after, Due::Change);
+            self.plan_first(Due::Change);
         }
         if !self.plan.wrong_answers.is_empty() {
-            let after = self.random.time(self.plan.change_time);
-            self.plan_in(after, Due::WrongAnswer);
+            self.plan_first(Due::WrongAnswer);
         }
         if let Some(every) = self.plan.churn_every {
             self.plan_in(every, Due::Churn);
         }
         self.plan_rescan();
         Ok(())
+    }
+
+    /// Faults begin after a while, or before the client knows any server.
+    fn plan_first(&mut self, fault: Due) {
+        let is_at_once = self.random.flip();
+        let after = self.random.time(self.plan.change_time);
+        self.plan_in(if is_at_once { Duration::ZERO } else { after }, fault);
     }
 
     /// Does what is due next; `false` if nothing is.
@@ -224,6 +229,7 @@ impl<'a> World<'a> {
             }
         }
         self.look_again()?;
+        self.expect_fresh()?;
         Ok(true)
     }
 
