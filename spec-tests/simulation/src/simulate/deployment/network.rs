@@ -176,6 +176,15 @@ impl World<'_> {
         self.plan_in(after, Due::WrongAnswer);
         let count = self.cluster.nodes.len() as u64;
         let node = usize::try_from(self.random.below(count)).unwrap_or_default();
+        self.toggle_wrong_answer(node);
+        // Clients that wait for a change are told of it, as of any other.
+        if self.random.flip() {
+            self.cluster.touch(node);
+        }
+        self.after_change();
+    }
+
+    pub(super) fn toggle_wrong_answer(&mut self, node: usize) {
         let wrong = self.random.pick(&self.plan.wrong_answers);
         let Some(there) = self.cluster.nodes.get_mut(node) else { return };
         if there.kind == NodeKind::LoadBalancer {
@@ -187,11 +196,6 @@ impl World<'_> {
             self.coverage.count(wrong.situation());
         }
         self.story.note(self.now, || format!("n{node} answers wrongly: {wrong:?}"));
-        // Clients that wait for a change are told of it, as of any other.
-        if self.random.flip() {
-            self.cluster.touch(node);
-        }
-        self.after_change();
     }
 
     /// Hosts where no server is appear and disappear.

@@ -178,10 +178,13 @@ impl<'a> World<'a> {
             self.plan_in(after, Due::Ask { caller });
         }
         if !self.plan.changes.is_empty() {
-            self.plan_first(Due::Change);
+            let after = self.random.time(self.plan.change_time);
+            self.plan_in(after, Due::Change);
         }
         if !self.plan.wrong_answers.is_empty() {
-            self.plan_first(Due::WrongAnswer);
+            let after = self.random.time(self.plan.change_time);
+            self.plan_in(after, Due::WrongAnswer);
+            self.answer_wrongly_from_the_start();
         }
         if let Some(every) = self.plan.churn_every {
             self.plan_in(every, Due::Churn);
@@ -190,11 +193,15 @@ impl<'a> World<'a> {
         Ok(())
     }
 
-    /// Faults begin after a while, or before the client knows any server.
-    fn plan_first(&mut self, fault: Due) {
-        let is_at_once = self.random.flip();
-        let after = self.random.time(self.plan.change_time);
-        self.plan_in(if is_at_once { Duration::ZERO } else { after }, fault);
+    /// In half of the worlds half of the servers have never answered otherwise.
+    fn answer_wrongly_from_the_start(&mut self) {
+        if self.random.flip() {
+            for node in 0..self.cluster.nodes.len() {
+                if self.random.flip() {
+                    self.toggle_wrong_answer(node);
+                }
+            }
+        }
     }
 
     /// Does what is due next; `false` if nothing is.
