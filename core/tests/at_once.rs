@@ -38,6 +38,7 @@ enum Step {
     Clear { interrupt: bool, service: u8 },
     Ready,
     Retire,
+    Release,
     Timer,
     Shrink,
     Later(u64),
@@ -66,6 +67,7 @@ fn step() -> impl Strategy<Value = Step> {
             .prop_map(|(interrupt, service)| Step::Clear { interrupt, service }),
         2 => Just(Step::Ready),
         1 => Just(Step::Retire),
+        1 => Just(Step::Release),
         2 => Just(Step::Timer),
         1 => Just(Step::Shrink),
         4 => (0_u64..30).prop_map(Step::Later),
@@ -280,6 +282,7 @@ fn input(step: &Step, shell: &Shell, now: Instant, requests: &mut u64) -> Option
         },
         Step::Ready => Input::Ready,
         Step::Retire => Input::RetireConnections,
+        Step::Release => Input::ReleaseIdle,
         Step::Timer => Input::Timer,
         Step::Shrink => {
             let options = shell.pool.options().clone().with_max_pool_size(1);

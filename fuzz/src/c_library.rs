@@ -240,7 +240,8 @@ impl Run {
             17 => cenote_drain_failed(handle, now, connection, self.cause(bytes).0),
             18 => cenote_drain_progress(handle, now, connection),
             19 => cenote_retire_connections(handle, now),
-            20 | 21 => cenote_ready(handle, now),
+            20 => cenote_release_idle(handle, now),
+            21 => cenote_ready(handle, now),
             22 => {
                 let (cause, interrupt) = (self.cause(bytes).0, bytes.rarely());
                 checked::clear(handle, now, cause, interrupt, bytes.service())

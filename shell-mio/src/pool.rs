@@ -130,6 +130,12 @@ impl<K: Connector<EventLoop>> Pool<K> {
         self.pool.clear_service(cause, service);
     }
 
+    /// Closes each connection that no caller uses or waits for, before the process is frozen:
+    /// [`cenote_shell::pool::Pool::release_idle`].
+    pub fn release_idle(&self) {
+        self.pool.release_idle();
+    }
+
     /// Changes the options of the running pool. Options that are not set get their defaults.
     ///
     /// # Errors

@@ -103,6 +103,7 @@ impl World {
         match self.below(21) {
             18 | 19 => self.answer_drain(),
             20 if self.below(8) == 0 => self.feed(Input::RetireConnections),
+            20 if self.below(8) == 0 => self.feed(Input::ReleaseIdle),
             20 => {}
             16 => self.change_options(),
             17 => self.fork(),

@@ -176,6 +176,7 @@ fn rare_op(balanced: Option<bool>) -> impl Strategy<Value = Op> {
         2 => Just(Op::Ready),
         1 => Just(Op::Close),
         2 => Just(Op::Retire),
+        2 => Just(Op::Release),
         1 => Just(Op::Fork),
         1 => Just(Op::CheckOutUnderOldId),
         1 => Just(Op::CancelUnknown),

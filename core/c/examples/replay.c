@@ -141,6 +141,7 @@ static cenote_status feed(cenote_pool *pool, const uint8_t *input, const cenote_
     if (has(input, "close")) return cenote_close(pool, now);
     if (has(input, "timer")) return cenote_timer(pool, now);
     if (has(input, "fork")) return cenote_reset_after_fork(pool, now);
+    if (has(input, "release")) return cenote_release_idle(pool, now);
     if (has(input, "retire")) return cenote_retire_connections(pool, now);
     if (has(input, "clear")) return cenote_clear(pool, now, cause, flag(input, "clear") == 1, service);
     if (has(input, "set")) {

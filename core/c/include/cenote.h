@@ -887,6 +887,11 @@ cenote_status cenote_drain_progress(cenote_pool *pool, uint64_t now, uint64_t co
 cenote_status cenote_retire_connections(cenote_pool *pool,
                                         uint64_t now);
 
+// The process is about to be frozen: each connection that no request uses or waits for is closed, and the minimum pauses as after
+// an establishment that failed.
+cenote_status cenote_release_idle(cenote_pool *pool,
+                                  uint64_t now);
+
 // The server can be used.
 cenote_status cenote_ready(cenote_pool *pool, uint64_t now);
 

@@ -79,7 +79,8 @@ pub struct PoolOptions {
     pub overload_backoff: Option<Duration>,
     /// Whether the pool decides how many connections it establishes at once, up to [`max_connecting`](Self::max_connecting),
     /// and a request has one established only if waiting for one that is checked in is expected to take twice as
-    /// long. Default `false`. Not part of CMAP.
+    /// long. So requests may wait for up to twice the time of an establishment, unless
+    /// [`predictive_min_pool_size`](Self::predictive_min_pool_size) is on, too. Default `false`. Not part of CMAP.
     pub adaptive_connecting: Option<bool>,
     /// Whether the minimum follows the demand: it is [`min_pool_size`](Self::min_pool_size), or as many connections as
     /// the rate of requests and the time of their uses ask for, if these are more. Default `false`. Not part of

@@ -61,6 +61,7 @@ pub(super) fn input(
         b"drainFail" => Input::DrainFailed { id: fields.connection("drainFail")?, cause: told()? },
         b"drainRead" => Input::DrainProgress { id: fields.connection("drainRead")? },
         b"retire" => Input::RetireConnections,
+        b"release" => Input::ReleaseIdle,
         b"ready" => Input::Ready,
         b"close" => Input::Close,
         b"timer" => Input::Timer,

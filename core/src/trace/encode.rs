@@ -56,6 +56,9 @@ pub(super) fn input(
         Input::RetireConnections => {
             document.boolean("retire", true);
         }
+        Input::ReleaseIdle => {
+            document.boolean("release", true);
+        }
         Input::Ready => {
             document.boolean("ready", true);
         }
@@ -98,6 +101,7 @@ pub(super) const fn cause_of(input: &Input<Traced>) -> Option<&Cause> {
         | Input::DrainSucceeded { .. }
         | Input::DrainProgress { .. }
         | Input::RetireConnections
+        | Input::ReleaseIdle
         | Input::Ready
         | Input::Close
         | Input::Timer

@@ -107,6 +107,8 @@ pub(super) const IS_OVERLOAD: u8 = 0x20;
 pub(super) const DRAIN_GOES_ON: u8 = 0x20;
 /// With the tag `Ready`: connections retire.
 pub(super) const RETIRES: u8 = 0x10;
+/// With the tag `Ready`: idle connections are released.
+pub(super) const RELEASES: u8 = 0x20;
 pub(super) const HAS_SERVICE: u8 = 0x10;
 pub(super) const CLEAR_INTERRUPTS: u8 = 0x20;
 /// With the tag `Handshaken`: the number of clears at hello is there.
@@ -397,6 +399,7 @@ impl InputLog {
             Input::RetireConnections => {
                 Record { head: Tag::Ready as u8 | RETIRES, ..Record::default() }
             }
+            Input::ReleaseIdle => Record { head: Tag::Ready as u8 | RELEASES, ..Record::default() },
             Input::Ready => plain(Tag::Ready),
             Input::Close => plain(Tag::Close),
             Input::Timer => plain(Tag::Timer),
@@ -584,6 +587,7 @@ mod tests {
             Input::EstablishFailed { id, cause: cause.clone(), overloaded: true },
             Input::EstablishFailed { id, cause: cause.clone(), overloaded: false },
             Input::RetireConnections,
+            Input::ReleaseIdle,
             Input::Ready,
         ];
         let mut log = InputLog::with_capacity(1000);

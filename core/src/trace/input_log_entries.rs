@@ -11,7 +11,7 @@ use super::input_log::{
     CHECK_OUT_HAS_DEADLINE, CLEAR_INTERRUPTS, COMPACT_CHECK_IN_BYTES, COMPACT_CHECK_OUT_BYTES,
     COMPACT_HAS_DEADLINE, COMPACT_IS_CHECK_IN, COMPACT_TIME_BITS, Context, DRAIN_GOES_ON,
     ENDS_DRAIN, HAS_CLEARS, HAS_SERVICE, IS_ACTION, IS_OVERLOAD, IS_PLACE, InputLog, REFUSED,
-    RETIRES, Tag, purpose_of, unzigzag,
+    RELEASES, RETIRES, Tag, purpose_of, unzigzag,
 };
 use super::traced::Traced;
 
@@ -146,6 +146,7 @@ impl<'a> Entries<'a> {
             }
             Tag::IdleClosedByPeer => Input::IdleClosedByPeer { id, cause: self.cause(c) },
             Tag::Ready if head & RETIRES != 0 => Input::RetireConnections,
+            Tag::Ready if head & RELEASES != 0 => Input::ReleaseIdle,
             Tag::Ready => Input::Ready,
             Tag::Close => Input::Close,
             Tag::Timer => Input::Timer,

@@ -314,6 +314,12 @@ impl Client {
         self.inner.replace_credential(credential)
     }
 
+    /// Closes the connections of all pools that no caller uses or waits for, before the process is frozen:
+    /// [`Pool::release_idle`]. Monitors keep theirs: one for each server, or two where it streams its state.
+    pub fn release_idle(&self) {
+        self.inner.release_idle();
+    }
+
     /// Ends [the recordings](ClientBuilder::record_into) of all pools, and blocks until the traces are
     /// complete: [`Pool::end_recording`]. Every recording is ended, even if another one fails.
     ///

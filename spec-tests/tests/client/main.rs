@@ -23,6 +23,7 @@ mod prose_sdam;
 mod prose_selection;
 mod prose_srv;
 mod recording;
+mod release_idle;
 mod replica_set;
 mod sdam_rules;
 mod shells;

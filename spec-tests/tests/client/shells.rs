@@ -120,6 +120,7 @@ pub(crate) trait AnyClient: Send + Sync {
     fn dropped_events(&self) -> u64;
     fn append_metadata(&self, driver: DriverInfo) -> bool;
     fn replace_credential(&self, credential: Credential) -> Result<(), ConnectionError>;
+    fn release_idle(&self);
     fn request_checks(&self);
     fn close(&self);
     /// How many are still out after that time.
@@ -384,6 +385,10 @@ impl<R: AsyncRuntime> AnyClient for Client<R> {
         self.replace_credential(credential)
     }
 
+    fn release_idle(&self) {
+        self.release_idle();
+    }
+
     fn request_checks(&self) {
         self.request_checks();
     }
@@ -494,6 +499,10 @@ impl AnyClient for cenote_mio::Client {
 
     fn replace_credential(&self, credential: Credential) -> Result<(), ConnectionError> {
         self.replace_credential(credential)
+    }
+
+    fn release_idle(&self) {
+        self.release_idle();
     }
 
     fn request_checks(&self) {

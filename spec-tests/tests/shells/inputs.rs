@@ -45,6 +45,7 @@ inputs!(
     DrainFailed,
     DrainProgress,
     RetireConnections,
+    ReleaseIdle,
     Ready,
     Close,
     Timer,
@@ -116,6 +117,7 @@ fn inputs_of_late_replies_and_new_credentials(shell: Shell) -> Vec<&'static str>
     }
     let credential = Credential::of_user("app", "pencil", "admin");
     pool.replace_credential(credential).expect("it can be used");
+    pool.release_idle();
     end(&pool, &trace)
 }
 

@@ -62,6 +62,7 @@ pub(crate) trait AnyPool: Send + Sync {
     fn set_options(&self, options: PoolOptions);
     fn options(&self) -> PoolOptions;
     fn replace_credential(&self, credential: Credential) -> Result<(), ConnectionError>;
+    fn release_idle(&self);
     /// Begins a check-out that has to wait, and cancels it. Impossible (`false`) where callers block.
     fn cancel_check_out(&self) -> bool;
     fn end_recording(&self);
@@ -298,6 +299,10 @@ macro_rules! non_blocking {
 
         fn replace_credential(&self, credential: Credential) -> Result<(), ConnectionError> {
             self.replace_credential(credential)
+        }
+
+        fn release_idle(&self) {
+            self.release_idle();
         }
     };
     (connection) => {

@@ -405,6 +405,7 @@ FUNCTIONS = {
     "cenote_drain_failed": [ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint64, ctypes.c_void_p],
     "cenote_drain_progress": [ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint64],
     "cenote_retire_connections": [ctypes.c_void_p, ctypes.c_uint64],
+    "cenote_release_idle": [ctypes.c_void_p, ctypes.c_uint64],
     "cenote_ready": [ctypes.c_void_p, ctypes.c_uint64],
     "cenote_clear": [ctypes.c_void_p, ctypes.c_uint64, ctypes.c_void_p, ctypes.c_uint32, ctypes.c_void_p],
     "cenote_close": [ctypes.c_void_p, ctypes.c_uint64],

@@ -184,6 +184,10 @@ class Pool:
         """Credentials changed: each connection so far is closed as soon as it is not in use."""
         _check(_library.cenote_retire_connections(self._handle, now))
 
+    def release_idle(self, now: int) -> None:
+        """The process is about to be frozen: each connection that no request uses or waits for is closed."""
+        _check(_library.cenote_release_idle(self._handle, now))
+
     def ready(self, now: int) -> None:
         """The server can be used."""
         _check(_library.cenote_ready(self._handle, now))

@@ -170,6 +170,13 @@ impl<R: Network> ClientInner<R> {
         Ok(())
     }
 
+    /// See [`Client::release_idle`](super::Client::release_idle).
+    pub fn release_idle(&self) {
+        for server in &*self.servers() {
+            server.pool().driver().feed(pool::Input::ReleaseIdle);
+        }
+    }
+
     /// See [`Client::dump_traces`](super::Client::dump_traces).
     ///
     /// # Errors

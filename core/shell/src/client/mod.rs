@@ -415,6 +415,12 @@ impl<R: Network> Client<R> {
         self.inner.replace_credential(credential)
     }
 
+    /// Closes the connections of all pools that no caller uses or waits for, before the process is frozen:
+    /// [`Pool::release_idle`]. Monitors keep theirs: one for each server, or two where it streams its state.
+    pub fn release_idle(&self) {
+        self.inner.release_idle();
+    }
+
     /// Writes what the [flight recorders](ClientBuilder::flight_recorder) hold into files of this folder,
     /// named by the servers' addresses; overwrites existing ones. Creates the folder if necessary. Blocks as
     /// [`Pool::dump_trace`] does.

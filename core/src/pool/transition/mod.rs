@@ -12,6 +12,7 @@ mod fork;
 mod maintenance;
 mod outcome;
 mod pace;
+mod release_idle;
 mod retire;
 mod set_options;
 mod shed;
@@ -99,6 +100,7 @@ impl<S: PoolTypes> PoolState<S> {
             Input::DrainFailed { id, cause } => self.drain_failed(id, cause, out),
             Input::DrainProgress { id } => self.drain_progress(id),
             Input::RetireConnections => self.retire_connections(out),
+            Input::ReleaseIdle => self.release_idle(out),
             Input::Ready => self.ready(out),
             Input::Close => self.close(out),
             Input::Timer => self.run_maintenance(out),

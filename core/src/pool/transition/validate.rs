@@ -35,6 +35,7 @@ impl<S: PoolTypes> PoolState<S> {
             Input::SetOptions { options } => self.validate_options(options),
             Input::CheckOutCancelled { .. }
             | Input::RetireConnections
+            | Input::ReleaseIdle
             | Input::Ready
             | Input::Close
             | Input::Timer

@@ -112,6 +112,7 @@ fn pool_ops(
     }
     if configuration.keeps_late_replies() {
         add(Op::Retire);
+        add(Op::Release);
     }
     for service in services(configuration) {
         add(Op::Clear { interrupt: false, service });

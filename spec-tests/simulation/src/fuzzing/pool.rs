@@ -71,7 +71,8 @@ pub(crate) fn without_late_replies((mut options, mut steps): Run) -> Run {
             | Op::Drained(_)
             | Op::DrainFail(_)
             | Op::DrainRead(_)
-            | Op::Retire => step.op = Op::Timer,
+            | Op::Retire
+            | Op::Release => step.op = Op::Timer,
             Op::SetOptions(options) => make_older(options),
             Op::Handshake { clears_ago, .. } => *clears_ago = None,
             Op::Fail { overloaded, .. } => *overloaded = false,
@@ -191,7 +192,8 @@ fn decode_late_reply(which: u8, how: u8) -> Op {
         0..=5 => Op::CheckInLate(decode_pick(how, which, Pick::InUse)),
         6..=9 => Op::Drained(decode_pick(how, which, Pick::Draining)),
         10 | 11 => Op::DrainFail(decode_pick(how, which, Pick::Draining)),
-        12..=14 => Op::DrainRead(decode_pick(how, which, Pick::Draining)),
+        12 | 13 => Op::DrainRead(decode_pick(how, which, Pick::Draining)),
+        14 => Op::Release,
         _ => Op::Retire,
     }
 }

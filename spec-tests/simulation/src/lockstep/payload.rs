@@ -72,6 +72,7 @@ impl PayloadPlaces {
             | Input::IdleClosedByPeer { .. }
             | Input::DrainProgress { .. }
             | Input::RetireConnections
+            | Input::ReleaseIdle
             | Input::Ready
             | Input::Close
             | Input::Timer

@@ -65,6 +65,7 @@ where
         Op::DrainFail(conn) => Input::DrainFailed { id: pick(*conn), cause },
         Op::DrainRead(conn) => Input::DrainProgress { id: pick(*conn) },
         Op::Retire => Input::RetireConnections,
+        Op::Release => Input::ReleaseIdle,
         Op::Repurpose { conn, purpose } => Input::Repurposed { id: pick(*conn), purpose: *purpose },
         Op::Handshake { conn, service: index, clears_ago } => {
             let at_hello =

@@ -60,6 +60,8 @@ pub enum Op {
     DrainRead(Pick),
     /// Credentials changed.
     Retire,
+    /// Idle connections are given back.
+    Release,
     /// A connection changes its purpose.
     Repurpose {
         /// The connection.
@@ -156,6 +158,7 @@ impl fmt::Display for Step {
             | Op::DrainFail(_)
             | Op::DrainRead(_)
             | Op::Retire
+            | Op::Release
             | Op::Repurpose { .. }
             | Op::Handshake { .. }
             | Op::Succeed(_)

@@ -56,6 +56,7 @@ pub(crate) fn map_input<S: PoolTypes, T: PoolTypes>(
         Input::DrainFailed { id, cause } => Input::DrainFailed { id, cause: map_cause(cause) },
         Input::DrainProgress { id } => Input::DrainProgress { id },
         Input::RetireConnections => Input::RetireConnections,
+        Input::ReleaseIdle => Input::ReleaseIdle,
         Input::Ready => Input::Ready,
         Input::Close => Input::Close,
         Input::Timer => Input::Timer,

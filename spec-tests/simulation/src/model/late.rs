@@ -222,6 +222,26 @@ impl<S: PoolTypes> Model<S> {
         );
     }
 
+    /// What no request uses or waits for is closed.
+    pub(super) fn release_idle(&mut self) {
+        self.pause_population();
+        let mut available = self.available();
+        available.extend(self.pending_response());
+        for id in available {
+            let reason = self.perished(id).unwrap_or(CloseReason::Idle);
+            self.close_available(id, reason, None);
+        }
+        for id in self.draining_for_none() {
+            let reason = self.perished(id).unwrap_or(CloseReason::Idle);
+            self.abort_drain(id, reason, None);
+        }
+        for id in self.which(|phase| matches!(phase, Phase::Pending { owner: None, .. })) {
+            let reason = if self.is_stale(id) { CloseReason::Stale } else { CloseReason::Idle };
+            self.close_connection(id, reason, None);
+            self.actions.push(Action::AbortEstablish { id });
+        }
+    }
+
     /// Credentials changed: what is available, drains, or is established and not stale is closed, and its
     /// request is served again; everything else has reached the end of its lifetime.
     pub(super) fn retire(&mut self) {

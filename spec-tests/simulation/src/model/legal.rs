@@ -63,6 +63,7 @@ impl<S: PoolTypes> Model<S> {
             }
             Input::CheckOutCancelled { .. }
             | Input::RetireConnections
+            | Input::ReleaseIdle
             | Input::Ready
             | Input::Close
             | Input::Timer

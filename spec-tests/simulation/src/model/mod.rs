@@ -243,6 +243,7 @@ impl<S: PoolTypes> Model<S> {
             Input::DrainFailed { id, cause } => self.drain_failed(id, cause),
             Input::DrainProgress { id } => self.drain_progress(id),
             Input::RetireConnections => self.retire(),
+            Input::ReleaseIdle => self.release_idle(),
             Input::Ready => self.ready(),
             Input::Close => self.close(),
             Input::Timer => self.run(),

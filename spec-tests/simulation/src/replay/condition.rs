@@ -265,7 +265,7 @@ fn parse(text: &str) -> Option<Condition> {
 }
 
 /// The names of inputs.
-pub const INPUTS: [&str; 18] = [
+pub const INPUTS: [&str; 19] = [
     "CheckOutRequested",
     "CheckOutCancelled",
     "CheckedIn",
@@ -278,6 +278,7 @@ pub const INPUTS: [&str; 18] = [
     "DrainFailed",
     "DrainProgress",
     "RetireConnections",
+    "ReleaseIdle",
     "Ready",
     "Close",
     "Timer",

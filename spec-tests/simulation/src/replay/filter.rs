@@ -142,6 +142,7 @@ pub fn connection_of(input: &Input<Traced>) -> Option<u64> {
         Input::CheckOutRequested { .. }
         | Input::CheckOutCancelled { .. }
         | Input::RetireConnections
+        | Input::ReleaseIdle
         | Input::Ready
         | Input::Close
         | Input::Timer

@@ -153,6 +153,7 @@ impl Holders {
             | Input::IdleClosedByPeer { .. }
             | Input::DrainProgress { .. }
             | Input::RetireConnections
+            | Input::ReleaseIdle
             | Input::Ready
             | Input::Close
             | Input::Timer

@@ -131,6 +131,7 @@ fn input(input: &Input<Traced>) -> Value {
         | Input::Close
         | Input::Timer
         | Input::RetireConnections
+        | Input::ReleaseIdle
         | Input::ResetAfterFork => {}
     }
     Value::Object(object)

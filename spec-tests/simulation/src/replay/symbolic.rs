@@ -269,6 +269,7 @@ fn about_another(input: &Input<Traced>, to: ConnId) -> Input<Traced> {
         Input::CheckOutRequested { .. }
         | Input::CheckOutCancelled { .. }
         | Input::RetireConnections
+        | Input::ReleaseIdle
         | Input::Ready
         | Input::Close
         | Input::Timer

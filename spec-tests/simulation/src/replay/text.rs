@@ -82,6 +82,7 @@ pub fn input(input: &Input<Traced>) -> String {
         | Input::Close
         | Input::Timer
         | Input::RetireConnections
+        | Input::ReleaseIdle
         | Input::ResetAfterFork => name.to_owned(),
         Input::Clear { cause, interrupt, service } => {
             let interrupt = if *interrupt { " interrupting" } else { "" };

@@ -60,6 +60,7 @@ kinds! {
     DrainFailed,
     DrainProgress,
     RetireConnections,
+    ReleaseIdle,
     Ready,
     Clear,
     Close,

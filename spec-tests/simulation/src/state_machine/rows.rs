@@ -164,6 +164,15 @@ pub(super) fn of(kind: Kind) -> Vec<Row> {
             row("one in use, one pending, one waits", SMALL, BUSY, "retire"),
             row("minimum", MINIMUM, "established 1", "retire"),
         ],
+        Kind::ReleaseIdle => vec![
+            row("one available", SMALL, IDLE, "release"),
+            row("one pending a response", LATE, PENDING_RESPONSE, "release"),
+            row("one draining for no request", LATE, DRAINING_ALONE, "release"),
+            row("one draining for a request", LATE, DRAINING, "release"),
+            row("one in use, one pending, one waits", SMALL, BUSY, "release"),
+            row("one pending for no request", SMALL, ORPHAN, "release"),
+            row("minimum", MINIMUM, "established 1", "release"),
+        ],
         Kind::Ready => vec![
             row("no minimum", SMALL, "", "ready"),
             row("minimum not reached", MINIMUM, "failed 1 refused", "ready"),
@@ -278,6 +287,7 @@ pub(super) const fn about_connection(kind: Kind) -> &'static [(&'static str, &'s
         Kind::CheckOutRequested
         | Kind::CheckOutCancelled
         | Kind::RetireConnections
+        | Kind::ReleaseIdle
         | Kind::Ready
         | Kind::Clear
         | Kind::Close

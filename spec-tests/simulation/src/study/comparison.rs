@@ -32,6 +32,7 @@ impl Supported {
             | Input::DrainFailed { .. }
             | Input::DrainProgress { .. }
             | Input::RetireConnections
+            | Input::ReleaseIdle
             | Input::Close
             | Input::Timer
             | Input::ResetAfterFork

@@ -44,6 +44,8 @@ pub enum Command {
     DrainRead(u64),
     /// `retire`: credentials changed.
     Retire,
+    /// `release`: idle connections are given back.
+    Release,
     /// `purpose 1 transaction`: a connection in use changes its purpose.
     Repurpose(u64, Purpose),
     /// `handshaken 1`, with `service=S1`: the server replied to hello; with `clears=0`, when services
@@ -149,6 +151,7 @@ fn alone(verb: &str) -> Result<Command, String> {
         "close" => Ok(Command::Close),
         "timer" => Ok(Command::Timer),
         "retire" => Ok(Command::Retire),
+        "release" => Ok(Command::Release),
         "fork" => Ok(Command::Fork),
         "state" => Ok(Command::Ask(Question::State)),
         "connections" => Ok(Command::Ask(Question::Connections)),

@@ -71,6 +71,7 @@ impl Player {
             }
             Command::DrainRead(id) => self.feed(Input::DrainProgress { id: self.id(id) }),
             Command::Retire => self.feed(Input::RetireConnections),
+            Command::Release => self.feed(Input::ReleaseIdle),
             Command::Established(ids) => self.each(ids, |player, id| {
                 let (id, conn) = (player.id(id), socket(id));
                 player.feed(Input::EstablishSucceeded { id, conn })

@@ -294,9 +294,11 @@ impl World for Callers<'_> {
                 let options: PoolOptions = self.change.apply(options);
                 Event::SetOptions(Box::new(options))
             }
-            event @ (Event::Ready | Event::Clear(_) | Event::Retire | Event::PeerCloses(_)) => {
-                event.clone()
-            }
+            event @ (Event::Ready
+            | Event::Clear(_)
+            | Event::Retire
+            | Event::Release
+            | Event::PeerCloses(_)) => event.clone(),
         }
     }
 

@@ -91,6 +91,7 @@ pub(crate) enum Event {
     Ready,
     Clear(u32),
     Retire,
+    Release,
     SetOptions(Box<PoolOptions>),
     /// The peer closes the idle connection that has waited longest.
     PeerCloses(Cause),
@@ -315,6 +316,7 @@ impl<'a, M: Machine, W: World> Run<'a, M, W> {
             Event::Ready => self.ready(),
             Event::Clear(clear) => self.clear(clear),
             Event::Retire => self.feed(Input::RetireConnections),
+            Event::Release => self.feed(Input::ReleaseIdle),
             Event::SetOptions(options) => self.feed(Input::SetOptions { options }),
             Event::PeerCloses(cause) => {
                 let mut connections = self.machine.pool().connections();

@@ -341,6 +341,7 @@ impl WorkloadReader {
                 self.event(now, Event::PeerCloses(cause.clone()));
             }
             Input::RetireConnections => self.event(now, Event::Retire),
+            Input::ReleaseIdle => self.event(now, Event::Release),
             Input::SetOptions { options } => self.event(now, Event::SetOptions(options.clone())),
             Input::Ready => self.ready(now),
             Input::Clear { cause, interrupt, service } => {

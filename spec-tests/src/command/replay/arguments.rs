@@ -220,7 +220,7 @@ Examples:
 Inputs (--type, input=):
   CheckOutRequested, CheckOutCancelled, CheckedIn, Repurposed, Handshaken, EstablishSucceeded,
   EstablishFailed, IdleClosedByPeer, DrainSucceeded, DrainFailed, DrainProgress, RetireConnections,
-  Ready, Close, Timer, ResetAfterFork, Clear, SetOptions
+  ReleaseIdle, Ready, Close, Timer, ResetAfterFork, Clear, SetOptions
 Events (--type, event=):
   ConnectionPoolCreated, ConnectionPoolReady, ConnectionPoolCleared, ConnectionPoolClosed,
   ConnectionCreated, ConnectionReady, ConnectionClosed, ConnectionCheckOutStarted,

@@ -289,6 +289,7 @@ impl Analysis {
             | Input::DrainFailed { .. }
             | Input::DrainProgress { .. }
             | Input::RetireConnections
+            | Input::ReleaseIdle
             | Input::Ready
             | Input::Close
             | Input::Timer

@@ -298,6 +298,7 @@ impl Explainer {
             | Input::DrainFailed { .. }
             | Input::DrainProgress { .. }
             | Input::RetireConnections
+            | Input::ReleaseIdle
             | Input::Close
             | Input::Timer
             | Input::ResetAfterFork

@@ -204,7 +204,7 @@ impl Collector {
             }
             Input::Ready => self.ready(view),
             Input::Close => self.mark(view, MarkKind::Close, 0, &told()),
-            Input::RetireConnections | Input::SetOptions { .. } => {
+            Input::RetireConnections | Input::ReleaseIdle | Input::SetOptions { .. } => {
                 self.mark(view, MarkKind::Other, 0, &told());
             }
             // A clear is marked if it had an effect.
