@@ -59,6 +59,7 @@ fn setup(per_second: fn(Duration) -> u64, operation: Duration, policy: Policy) -
         },
         outage: None,
         cut_at: None,
+        freeze: None,
         callers: Callers::Flow { per_second },
         has_labels: true,
         connect_timeout: Duration::from_secs(10),

@@ -29,6 +29,7 @@ fn setup(pool_kind: PoolKind, slow: Duration) -> Setup {
         },
         outage: None,
         cut_at: None,
+        freeze: None,
         // One burst at a pool without connections, where the two kinds of pools differ.
         callers: Callers::Bursts { size: 40, every: END },
         has_labels: true,

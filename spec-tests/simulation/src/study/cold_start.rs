@@ -28,6 +28,7 @@ fn setup(clients: u32, max_connecting: u32, adapts: bool) -> Setup {
         },
         outage: None,
         cut_at: None,
+        freeze: None,
         callers: Callers::Each {
             callers: CALLERS,
             think: Duration::from_millis(100),

@@ -26,6 +26,7 @@ fn setup(options: PoolOptions, pool_kind: PoolKind, cut_at: Option<Duration>) ->
         },
         outage: None,
         cut_at,
+        freeze: None,
         callers: Callers::Each {
             callers: 10,
             think: Duration::from_secs(1),

@@ -11,6 +11,7 @@ mod cold_start;
 mod comparison;
 mod findings;
 mod fleet;
+mod freeze;
 mod lifetime;
 mod newest_first_pool;
 mod overload;
@@ -36,7 +37,7 @@ pub struct Study {
 }
 
 /// All studies, in the order of the index.
-pub const ALL: [Study; 8] = [
+pub const ALL: [Study; 9] = [
     Study {
         name: "storm",
         title: "10,000 clients storm one server after a restart, with overload labels and without",
@@ -51,6 +52,11 @@ pub const ALL: [Study; 8] = [
         name: "ahead",
         title: "A load that grows, and connections that are established before they are needed",
         run: ahead::run,
+    },
+    Study {
+        name: "freeze",
+        title: "1,000 functions that are frozen between two invocations, and thawed",
+        run: freeze::run,
     },
     Study {
         name: "chained",

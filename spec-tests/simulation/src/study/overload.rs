@@ -42,6 +42,7 @@ fn setup(callers: Callers, options: PoolOptions) -> Setup {
         },
         outage: None,
         cut_at: None,
+        freeze: None,
         callers,
         has_labels: true,
         connect_timeout: Duration::from_secs(10),

@@ -32,6 +32,7 @@ fn setup(order: ReuseOrder) -> Setup {
         },
         outage: None,
         cut_at: None,
+        freeze: None,
         callers: Callers::Flow { per_second: load },
         has_labels: true,
         connect_timeout: Duration::from_secs(10),

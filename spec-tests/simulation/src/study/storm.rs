@@ -51,6 +51,7 @@ fn setup(answer: &Answer) -> Setup {
         },
         outage: Some((DOWN, UP)),
         cut_at: None,
+        freeze: None,
         callers: Callers::Each {
             callers: 4,
             think: Duration::from_secs(1),

@@ -89,7 +89,7 @@ impl Fleet<'_> {
         self.thinks(client, ask.caller);
     }
 
-    fn below(&mut self, limit: Duration) -> Duration {
+    pub(super) fn below(&mut self, limit: Duration) -> Duration {
         Duration::from_nanos(self.random.below(limit.as_nanos() as u64 + 1))
     }
 }

@@ -26,6 +26,8 @@ pub(super) struct Client {
     /// Requests that wait while the server is unavailable.
     pub(super) held: Vec<Ask>,
     pub(super) is_watching: bool,
+    /// From its freeze on, also when it runs again.
+    pub(super) is_frozen: bool,
 }
 
 enum Pool {
@@ -70,7 +72,13 @@ impl Client {
             in_use: BTreeMap::new(),
             held: Vec::new(),
             is_watching: false,
+            is_frozen: false,
         }
+    }
+
+    /// Whether a connection is in use or pending.
+    pub(super) fn is_busy(&self) -> bool {
+        !self.in_use.is_empty() || !self.starting.is_empty()
     }
 
     /// The number of connections, including pending ones.
@@ -204,6 +212,9 @@ impl Fleet<'_> {
         let use_number = user.uses;
         let connection = Opened { is_used: true, ..connection };
         user.in_use.insert(id, Use { number: use_number, ask, checked_out: now, connection });
+        if self.has_forgotten(connection.rested) {
+            return self.plan(self.setup.service.round_trip, Due::Cut { client, id });
+        }
         let takes = self.operation_takes();
         let at = match self.server.operate(now, takes) {
             Reply::Done(at) => at,

@@ -23,10 +23,28 @@ pub(super) enum Due {
     Check { client: u32 },
     /// The result of the check arrives.
     Checked { client: u32, is_good: bool },
+    /// A client is frozen.
+    Freeze { client: u32 },
     /// The server becomes unavailable.
     Down,
     /// The server is available again.
     Up,
     /// Connections are counted.
     Count,
+}
+
+impl Due {
+    /// The client that has to run for it.
+    pub(super) const fn of_client(&self) -> Option<u32> {
+        match *self {
+            Self::Ask { client, .. }
+            | Self::Timer { client }
+            | Self::Opened { client, .. }
+            | Self::Answered { client, .. }
+            | Self::Cut { client, .. }
+            | Self::Check { client }
+            | Self::Checked { client, .. } => Some(client),
+            Self::Arrive | Self::Freeze { .. } | Self::Down | Self::Up | Self::Count => None,
+        }
+    }
 }

@@ -8,6 +8,7 @@
 mod callers;
 mod client;
 mod due;
+mod freeze;
 mod monitor;
 mod server;
 
@@ -24,6 +25,7 @@ use crate::agenda::Agenda;
 use crate::replay::random::SplitMix;
 
 pub(super) use self::callers::Callers;
+pub(super) use self::freeze::Freeze;
 pub(super) use self::server::Service;
 
 /// The parameters of a fleet.
@@ -37,6 +39,7 @@ pub(super) struct Setup {
     pub(super) outage: Option<(Duration, Duration)>,
     /// The age at which the network closes a connection.
     pub(super) cut_at: Option<Duration>,
+    pub(super) freeze: Option<Freeze>,
     pub(super) callers: Callers,
     /// Whether errors of establishment have the labels of overload: then SDAM does not clear the
     /// pool, and the driver retries after a pause.
@@ -172,6 +175,7 @@ impl<'a> Fleet<'a> {
             self.become_ready(number);
         }
         self.callers_begin();
+        self.freeze_begins();
         if let Some((from, to)) = self.setup.outage {
             self.agenda.plan(Instant::ORIGIN + from, Due::Down);
             self.agenda.plan(Instant::ORIGIN + to, Due::Up);
@@ -180,6 +184,9 @@ impl<'a> Fleet<'a> {
     }
 
     fn happen(&mut self, due: Due) {
+        if let Some(thawed) = self.thaws(&due) {
+            return self.put_off(thawed, due);
+        }
         match due {
             Due::Ask { client, ask } => self.ask(client, ask),
             Due::Arrive => self.arrive(),
@@ -189,6 +196,7 @@ impl<'a> Fleet<'a> {
             Due::Cut { client, id } => self.cut(client, id),
             Due::Check { client } => self.check(client),
             Due::Checked { client, is_good } => self.checked(client, is_good),
+            Due::Freeze { client } => self.freeze(client),
             Due::Down => self.goes_down(),
             Due::Up => self.server.is_up = true,
             Due::Count => self.count(),
