@@ -73,6 +73,8 @@ pub enum Case {
     Leak,
     /// Many new connections at once
     Storm,
+    /// The same in a pool that backs off, at a server that refuses connections
+    Overloaded,
     /// Operations that take much longer for a while
     SlowServer,
     /// A clear because a monitor failed
@@ -86,6 +88,7 @@ impl Case {
             Self::Shedding => Scene::shedding(seed),
             Self::Leak => Scene::leak(seed),
             Self::Storm => Scene::storm(seed),
+            Self::Overloaded => Scene::overloaded(seed),
             Self::SlowServer => Scene::slow_server(seed),
             Self::Cleared => Scene::cleared(seed),
         }

@@ -230,6 +230,22 @@ fn what_was_shed_or_found_the_queue_full_is_explained() {
 }
 
 #[test]
+fn what_waits_because_the_pool_backs_off_is_explained() {
+    let summary = flat(&told("overloaded", &["--explain"]));
+    for expected in [
+        "failed 2,929 timed out, overload_backoff or adaptive_connecting: 1 being established, 25 of 200 \
+         connections, up to 200 ms",
+        "failed 14 not established: connection reset during the TLS handshake",
+    ] {
+        assert!(summary.contains(expected), "{expected}: {summary}");
+    }
+    let all = flat(&told("overloaded", &["--explain", "--all"]));
+    let waiting = "The pool was waiting to establish more connections (overload_backoff or \
+                   adaptive_connecting): 2";
+    assert!(all.to_lowercase().contains(&waiting.to_lowercase()), "{all}");
+}
+
+#[test]
 fn the_longest_waits_are_listed() {
     let slowest = told("storm", &["--slowest", "3"]);
     let lines: Vec<_> = slowest.lines().collect();

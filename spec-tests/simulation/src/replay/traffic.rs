@@ -32,6 +32,8 @@ pub struct Scene {
     pub establish_time: Duration,
     /// 1 in this many operations and establishments fails; 0: none.
     pub failure_every: u64,
+    /// 1 in this many establishments fails because the server is overloaded; 0: none.
+    pub overload_every: u64,
     /// 1 in this many check-outs is leaked; 0: none.
     pub leak_every: u64,
     /// Check-outs have places, and it is the ones with a multiple of `leak_every` that leak.
@@ -76,6 +78,7 @@ impl Scene {
             pause: Duration::from_millis(3),
             establish_time: Duration::from_millis(8),
             failure_every: 20_000,
+            overload_every: 0,
             leak_every: 0,
             has_places: false,
             checks_in_twice: false,
@@ -132,6 +135,14 @@ impl Scene {
             duration: Some(Duration::from_secs(15)),
             ..quiet
         }
+    }
+
+    /// The same at an overloaded server, which refuses each third connection, in a pool that backs off and adapts.
+    pub fn overloaded(seed: u64) -> Self {
+        let storm = Self::storm(seed);
+        let options = storm.options.clone().with_adaptive_connecting(true);
+        let options = options.with_overload_backoff(Duration::from_millis(500));
+        Self { options, overload_every: 3, ..storm }
     }
 
     /// From 03:07:10 to 03:07:13 the server takes sixty times as long.
@@ -295,6 +306,10 @@ impl Traffic {
             Due::Established(id) if self.one_of(self.scene.failure_every) => {
                 let cause = "connection refused";
                 Some(Input::EstablishFailed { id, cause, overloaded: false })
+            }
+            Due::Established(id) if self.one_of(self.scene.overload_every) => {
+                let cause = "connection reset during the TLS handshake";
+                Some(Input::EstablishFailed { id, cause, overloaded: true })
             }
             Due::Established(id) => Some(Input::EstablishSucceeded { id, conn: () }),
             Due::Done(id) => {
