@@ -34,7 +34,7 @@
 #include <stdint.h>
 
 #define CENOTE_OPTIONS_INIT \
-    { sizeof(cenote_options), 0, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1 }
+    { sizeof(cenote_options), 0, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1 }
 #define CENOTE_CAUSE_OPTIONS_INIT \
     { sizeof(cenote_cause_options), CENOTE_CAUSE_STAGE_OPERATION, CENOTE_CAUSE_KIND_NETWORK, 0, 0, 0, 0, 0, 0, 0, 0, 0, { 0 }, 0 }
 #define CENOTE_ACTION_INIT \
