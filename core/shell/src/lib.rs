@@ -85,6 +85,7 @@ pub mod monitor;
 mod notifications;
 pub mod oidc;
 pub mod operation;
+pub mod origin;
 pub mod platform;
 pub mod pool;
 mod reentrancy;

@@ -2,12 +2,12 @@ use std::collections::VecDeque;
 use std::fmt;
 #[cfg(unix)]
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant as StdInstant};
 
 use cenote_core::address::ServerAddress;
 use cenote_core::error::ConnectionError;
 use cenote_core::log::LogSettings;
-use cenote_core::pool::{Action, Instant, PoolOptions, PoolState, PoolTypes};
+use cenote_core::pool::{Action, PoolOptions, PoolState, PoolTypes};
 
 use super::{BuildError, DEFAULT_EVENT_QUEUE};
 use crate::event::Subscriber;
@@ -15,6 +15,7 @@ use crate::failure::FailureHandler;
 use crate::leak::{LeakCallback, with_default_threshold};
 #[cfg(feature = "metrics")]
 use crate::metrics::Metrics;
+use crate::origin::Origin;
 use crate::platform;
 use crate::trace::{RecordedPool, TraceOptions, Traces};
 
@@ -40,6 +41,8 @@ pub struct PoolPlan<K> {
     pub leak_callback: Option<LeakCallback>,
     /// What is recorded.
     pub tracing: TraceOptions,
+    /// The zero of its time; `None` is the moment at which it is made.
+    pub origin: Option<Origin>,
     /// Where the socket for inspection is.
     #[cfg(unix)]
     pub inspect: Option<PathBuf>,
@@ -64,6 +67,7 @@ impl<K> PoolPlan<K> {
             failure_handler: None,
             leak_callback: None,
             tracing: TraceOptions::default(),
+            origin: None,
             #[cfg(unix)]
             inspect: None,
             #[cfg(feature = "metrics")]
@@ -71,8 +75,8 @@ impl<K> PoolPlan<K> {
         }
     }
 
-    /// Makes the machine, with its recorder, and returns its first actions. `program` is what traces name as
-    /// their origin: name and version.
+    /// Makes the machine, with its recorder, and returns its first actions. `program` is what traces say has
+    /// recorded them: name and version; `now` is the runtime's time, and `origin` its zero.
     ///
     /// # Errors
     ///
@@ -80,13 +84,15 @@ impl<K> PoolPlan<K> {
     pub fn begin<S: PoolTypes<Cause = ConnectionError>>(
         &mut self,
         program: &str,
+        origin: Origin,
+        now: StdInstant,
     ) -> Result<Begun<S>, BuildError> {
         let mut first = VecDeque::new();
         let options = platform::with_jitter_seed_from_os(std::mem::take(&mut self.options));
         let options = with_default_threshold(options, self.leak_callback.as_ref());
-        let state = PoolState::new(Instant::ORIGIN, options, &mut first)?;
+        let state = PoolState::new(origin.instant(now), options, &mut first)?;
         let tracing = std::mem::take(&mut self.tracing);
-        let (state, traces) = tracing.begin(state, &self.address, program)?;
+        let (state, traces) = tracing.begin(state, &self.address, program, origin)?;
         Ok((state, first, traces))
     }
 }

@@ -25,6 +25,7 @@ use crate::connection::MongoConnector;
 #[cfg(unix)]
 use crate::inspect::Inspector;
 use crate::monitor::{MonitorDriver, MonitorShared, TopologyDriver};
+use crate::origin::Origin;
 #[cfg(feature = "srv")]
 use crate::runtime::Lock;
 use crate::runtime::Network;
@@ -71,7 +72,7 @@ impl<R: Network> ClientInner<R> {
             news: Signal::default(),
             #[cfg(feature = "srv")]
             srv: Mutex::new(None),
-            origin: R::now(),
+            origin: Origin::new(R::now()),
         });
         let hosts = Hosts::new(&plan.uri.hosts);
         let servers = hosts.all().iter().map(|address| Server::build(&plan, &shared, address));

@@ -36,7 +36,9 @@ impl<R: Network> Server<R> {
         let builder = plan.pool(address)?.on_failure(move |failure| {
             Self::handle_failure(failure, of_pool.get());
         });
-        let pool = Pool::start(builder.into_plan(), shared.runtime.clone())?;
+        let mut pool = builder.into_plan();
+        pool.origin = Some(shared.origin);
+        let pool = Pool::start(pool, shared.runtime.clone())?;
         if !plan.is_watched() {
             return Ok(Arc::new(Self::new(pool, None)));
         }

@@ -42,6 +42,7 @@ use self::sockets::MonitorSockets;
 use self::topology::Observation;
 use crate::connection::MongoConnector;
 use crate::failure::{DeferredEffects, Failure};
+use crate::origin::Origin;
 use crate::pool::{CLOSE_GRACE, PoolDriver};
 use crate::reentrancy::ReentrancyGuard;
 use crate::runtime::{Lock, Network, timeout_at};
@@ -77,8 +78,8 @@ pub(crate) struct MonitorShared<R: Network> {
     /// When the SRV records are looked up again, if they are.
     #[cfg(feature = "srv")]
     pub(crate) srv: Mutex<Option<SrvPolling>>,
-    /// The machines' zero, one for all of them, so that their times can be compared.
-    pub(crate) origin: Instant,
+    /// The zero of all machines, so that their times can be compared.
+    pub(crate) origin: Origin,
 }
 
 /// What is left to do for an input when the monitor's lock is released.
@@ -307,12 +308,12 @@ impl<R: Network> MonitorShared<R> {
 
     /// The time as the machines count it.
     pub(crate) fn now(&self) -> pool::Instant {
-        pool::Instant::from_std(R::now(), self.origin)
+        self.origin.instant(R::now())
     }
 
     /// A time of the machines as the runtime counts it; `None` is out of the clock's range, which means never.
     pub(crate) fn time_of(&self, instant: pool::Instant) -> Option<Instant> {
-        instant.into_std(self.origin)
+        instant.into_std(self.origin.at)
     }
 }
 

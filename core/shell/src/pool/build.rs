@@ -20,6 +20,7 @@ use crate::connection::MongoConnector;
 use crate::event::{PoolEvent, Subscribers};
 #[cfg(unix)]
 use crate::inspect::Inspector;
+use crate::origin::Origin;
 #[cfg(feature = "tls")]
 use crate::runtime::Network;
 use crate::runtime::{CurrentRuntime, Runtime};
@@ -34,7 +35,9 @@ impl<R: Runtime, K: Connector<R>> Pool<R, K> {
     /// [finds wrong](Connector::check) with its own settings.
     pub fn start(mut plan: PoolPlan<K>, runtime: R) -> Result<Self, BuildError> {
         plan.connector.check()?;
-        let (state, first, traces) = plan.begin(R::PROGRAM)?;
+        let now = R::now();
+        let origin = plan.origin.unwrap_or_else(|| Origin::new(now));
+        let (state, first, traces) = plan.begin(R::PROGRAM, origin, now)?;
         let measured = plan.measure(R::now);
         let PoolPlan {
             #[cfg(unix)]
@@ -58,7 +61,8 @@ impl<R: Runtime, K: Connector<R>> Pool<R, K> {
             measured: measured.clone(),
         };
         let inner = PoolInner::new(state, first, event_queue);
-        let driver = PoolDriver::new(address, connector, timeout, observers, runtime, inner);
+        let driver =
+            PoolDriver::new(address, connector, timeout, observers, runtime, origin, inner);
         trace::watch(&driver);
         measured.observe(&driver);
         #[cfg(unix)]

@@ -29,6 +29,7 @@ use crate::event::{Notification, Subscribers};
 use crate::failure::{DeferredEffects, FailureHandler};
 use crate::interrupt::Interrupt;
 use crate::leak::{LeakCallback, LeakDetector};
+use crate::origin::Origin;
 use crate::reentrancy::ReentrancyGuard;
 use crate::runtime::{Lock, Runtime};
 use crate::signal::{Listener, Signal, Wakers};
@@ -71,7 +72,7 @@ pub struct PoolDriver<R: Runtime, K: Connector<R>> {
     address: Arc<ServerAddress>,
     connector: K,
     pub(super) runtime: RuntimeHandle<R>,
-    /// The time at which the pool was made, which is the machine's zero.
+    /// The machine's zero.
     origin: std::time::Instant,
     subscribers: Subscribers,
     failure_handler: Option<FailureHandler>,
@@ -127,6 +128,7 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
         timeout: Option<Duration>,
         observers: Observers,
         runtime: R,
+        origin: Origin,
         inner: PoolInner<R, K>,
     ) -> Arc<Self> {
         let Observers { subscribers, failure_handler, leak_callback, traces, measured } = observers;
@@ -134,7 +136,7 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
             address: Arc::new(address),
             connector,
             runtime: RuntimeHandle::new(runtime),
-            origin: R::now(),
+            origin: origin.at,
             subscribers,
             failure_handler,
             leak_detector: LeakDetector::new(inner.state.options(), leak_callback),
@@ -668,7 +670,8 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
         instant.into_std(self.origin)
     }
 
-    /// The time at which the pool was made. As a deadline it asks for what is there at once.
+    /// The zero of the pool's time: when it was made, or the client that it is of. As a deadline it asks for what is
+    /// there at once.
     #[must_use]
     pub const fn time_zero(&self) -> std::time::Instant {
         self.origin

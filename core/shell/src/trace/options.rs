@@ -11,9 +11,10 @@ use super::error::RecordingError;
 use super::recorded::RecordedPool;
 use super::recording::Recording;
 use super::signal::Signal;
-use super::traces::{Traces, milliseconds_since_1970};
+use super::traces::Traces;
 use super::writer_handle::TraceWriterHandle;
 use super::writer_thread::TraceWriterThread;
+use crate::origin::Origin;
 
 /// What is recorded of a pool, what becomes of it, and when it is dumped. By default nothing is.
 #[derive(Debug, Default)]
@@ -61,11 +62,12 @@ impl TraceOptions {
         state: PoolState<S>,
         address: &ServerAddress,
         program: &str,
+        origin: Origin,
     ) -> Result<(RecordedPool<S>, Traces), RecordingError> {
         let Self { recording, flight_recorder, folder, signal, texts, addresses } = self;
         let info = TraceInfo::new(address.to_string())
             .with_program(program)
-            .with_origin(milliseconds_since_1970())
+            .with_origin(origin.unix_ms)
             .with_texts(texts)
             .with_addresses(addresses);
         let signal = match (signal, &folder) {

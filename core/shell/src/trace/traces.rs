@@ -4,11 +4,11 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::SystemTime;
 
 use cenote_core::trace::{FlightRecording, TraceInfo};
 
 use super::error::RecordingError;
+use crate::origin::milliseconds_since_1970;
 
 /// Where traces of a pool go, and what their headers say.
 #[derive(Debug)]
@@ -104,11 +104,6 @@ fn utc(milliseconds: i64) -> String {
     // bson omits a fraction of zero, and zeros at its end.
     let (seconds, fraction) = text.trim_end_matches('Z').split_once('.').unwrap_or((&text, ""));
     format!("{}.{fraction:0<3}Z", seconds.trim_end_matches('Z'))
-}
-
-pub(super) fn milliseconds_since_1970() -> i64 {
-    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }
 
 #[cfg(test)]
