@@ -151,6 +151,17 @@ pub enum ServerKind {
 }
 
 impl ServerKind {
+    pub(crate) const ALL: [Self; 8] = [
+        Self::Standalone,
+        Self::Mongos,
+        Self::RsPrimary,
+        Self::RsSecondary,
+        Self::RsArbiter,
+        Self::RsOther,
+        Self::RsGhost,
+        Self::LoadBalancer,
+    ];
+
     /// As the specifications write it.
     #[must_use]
     pub const fn name(self) -> &'static str {

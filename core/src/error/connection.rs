@@ -6,6 +6,8 @@ use std::sync::Arc;
 use super::command::CommandError;
 use super::{RetryWrites, Stage, TlsFailure, label};
 use crate::one_line::OneLine;
+#[cfg(feature = "protocol")]
+use crate::trace::{CauseKind, CauseSummary};
 
 /// A cause from below: an I/O error, a TLS error, or a plain text.
 pub type BoxError = Box<dyn Error + Send + Sync>;
@@ -178,6 +180,20 @@ impl ConnectionError {
     pub(crate) fn of_reauthentication(&self) -> Self {
         let reason = format!("re-authentication failed: {}", self.reason());
         Self::new(Stage::Operation, self.kind().clone(), &reason, Some(self.clone().into()))
+    }
+
+    /// As a trace has it, which is less than there was.
+    #[cfg(feature = "protocol")]
+    pub(crate) fn recorded(summary: CauseSummary, reason: &str) -> Self {
+        let kind = match summary.kind {
+            Some(CauseKind::NetworkTimeout) => Kind::NetworkTimeout { after: Duration::ZERO },
+            Some(CauseKind::Command) => Kind::Command(CommandError::new(0, reason)),
+            Some(CauseKind::Protocol) => Kind::Protocol,
+            Some(CauseKind::Configuration) => Kind::Configuration,
+            Some(CauseKind::Local) => Kind::Local,
+            Some(CauseKind::Network) | None => Kind::Network,
+        };
+        Self::new(summary.stage.unwrap_or(Stage::Hello), kind, reason, None)
     }
 
     fn new(stage: Stage, kind: Kind, reason: &str, source: Option<BoxError>) -> Self {

@@ -21,8 +21,8 @@ pub struct TopologyDescription {
     pub max_set_version: Option<i64>,
     /// The highest `electionId` that a primary has reported.
     pub max_election_id: Option<[u8; 12]>,
-    pub(super) servers: BTreeMap<Arc<ServerAddress>, Arc<ServerDescription>>,
-    pub(super) excluded: BTreeMap<Arc<ServerAddress>, ConnectionError>,
+    pub(crate) servers: BTreeMap<Arc<ServerAddress>, Arc<ServerDescription>>,
+    pub(crate) excluded: BTreeMap<Arc<ServerAddress>, ConnectionError>,
 }
 
 /// The type of a topology in Server Discovery and Monitoring.
@@ -112,6 +112,15 @@ impl TopologyDescription {
 }
 
 impl TopologyKind {
+    pub(crate) const ALL: [Self; 6] = [
+        Self::Unknown,
+        Self::Single,
+        Self::ReplicaSetNoPrimary,
+        Self::ReplicaSetWithPrimary,
+        Self::Sharded,
+        Self::LoadBalanced,
+    ];
+
     /// As the specifications write it.
     #[must_use]
     pub const fn name(self) -> &'static str {

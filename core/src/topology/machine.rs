@@ -14,7 +14,7 @@ use crate::monitor::ServerDescription;
 ///
 /// As with the pool, the same options and inputs always give the same actions. Nothing here blocks or panics, whatever
 /// is fed.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Topology {
     pub(super) description: Arc<TopologyDescription>,
     /// The servers of the description.
@@ -50,13 +50,46 @@ impl Topology {
         }
         match input {
             Input::Described { id, description } => {
-                let Some(address) = self.ids.get(&id).cloned() else { return };
+                let Some(address) = self.address(id).cloned() else { return };
                 self.described(&address, description, out);
             }
             Input::Hosts { hosts } => self.hosts_changed(hosts, out),
             Input::Close => return self.close(out),
         }
         self.tell_change(out);
+    }
+
+    /// In the state in which one was.
+    pub(crate) fn resume(
+        description: TopologyDescription,
+        ids: BTreeMap<ServerId, Arc<ServerAddress>>,
+        last_id: ServerId,
+        seeds: BTreeSet<Arc<ServerAddress>>,
+        is_closed: bool,
+    ) -> Self {
+        let description = Arc::new(description);
+        Self { description, ids, last_id, seeds, previous: None, is_closed }
+    }
+
+    pub(crate) const fn ids(&self) -> &BTreeMap<ServerId, Arc<ServerAddress>> {
+        &self.ids
+    }
+
+    pub(crate) const fn last_id(&self) -> ServerId {
+        self.last_id
+    }
+
+    pub(crate) const fn seeds(&self) -> &BTreeSet<Arc<ServerAddress>> {
+        &self.seeds
+    }
+
+    pub(crate) const fn is_closed(&self) -> bool {
+        self.is_closed
+    }
+
+    /// Where one of the servers is; `None` if it was removed.
+    pub(crate) fn address(&self, id: ServerId) -> Option<&Arc<ServerAddress>> {
+        self.ids.get(&id)
     }
 
     /// What is known of the deployment.

@@ -151,10 +151,11 @@ impl Topology {
         said: &Membership,
         out: &mut impl ActionSink,
     ) {
-        let members: BTreeSet<_> = said.members().collect();
-        for member in &members {
+        // In the order in which they are named: a trace without addresses keeps it, and so the ids of the servers.
+        for member in said.members() {
             self.add(member, out);
         }
+        let members: BTreeSet<_> = said.members().collect();
         let servers = self.description.servers.keys();
         let gone: Vec<_> = servers.filter(|it| !members.contains(&***it)).cloned().collect();
         for server in gone {

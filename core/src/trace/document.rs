@@ -65,9 +65,14 @@ impl<'a> Document<'a> {
     }
 
     pub(super) fn service(&mut self, key: &str, value: Option<ServiceId>) -> &mut Self {
-        if let Some(ServiceId(bytes)) = value {
-            self.key(0x07, key).extend_from_slice(&bytes);
+        match value {
+            Some(ServiceId(bytes)) => self.object_id(key, bytes),
+            None => self,
         }
+    }
+
+    pub(super) fn object_id(&mut self, key: &str, bytes: [u8; 12]) -> &mut Self {
+        self.key(0x07, key).extend_from_slice(&bytes);
         self
     }
 

@@ -11,6 +11,7 @@ use crate::pool::{InvalidCheckpoint, InvalidOptions, MisuseReason};
 use crate::wire::BsonProblem;
 
 use super::action::ActionRecord;
+use super::topology;
 
 /// What is wrong with a trace, at which byte, and after how many inputs. One line.
 ///
@@ -34,10 +35,12 @@ impl TraceError {
         match &self.problem {
             TraceProblem::Fingerprint { .. }
             | TraceProblem::Actions(_)
+            | TraceProblem::TopologyActions(_)
             | TraceProblem::NotRefused { .. } => true,
             TraceProblem::Io(_)
             | TraceProblem::Empty
             | TraceProblem::NotATrace { .. }
+            | TraceProblem::OtherFormat { .. }
             | TraceProblem::Version { .. }
             | TraceProblem::Length { .. }
             | TraceProblem::Cut { .. }
@@ -68,11 +71,20 @@ pub enum TraceProblem {
     Empty,
     /// The source is not a trace.
     #[error(
-        "not a trace: {found}; traces are BSON documents whose first has format: \"cenote-trace\""
+        "not a trace: {found}; traces are BSON documents whose first has format: \"cenote-trace\", or \
+         \"cenote-topology\""
     )]
     NotATrace {
         /// What the source is instead.
         found: String,
+    },
+    /// The trace of a pool where that of a topology is expected, or the other way round.
+    #[error("a trace with format: \"{got}\", where one with \"{expected}\" is expected")]
+    OtherFormat {
+        /// The format in the header.
+        got: &'static str,
+        /// The format that is read here.
+        expected: &'static str,
     },
     /// A trace of another version.
     #[error("a trace of version {got}, but this program reads version {known}")]
@@ -181,6 +193,9 @@ pub enum TraceProblem {
     /// The actions are others than they were.
     #[error("{0}")]
     Actions(Box<ActionDifference>),
+    /// The actions of a topology are others than they were.
+    #[error("{0}")]
+    TopologyActions(Box<topology::ActionDifference>),
 }
 
 /// An action that is another than it was.

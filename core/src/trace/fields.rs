@@ -2,7 +2,7 @@
 
 use alloc::string::String;
 
-use bson::{RawBsonRef, RawDocument};
+use bson::{RawArray, RawBsonRef, RawDocument};
 use smallvec::SmallVec;
 
 use crate::pool::{ConnId, Instant, Purpose, ServiceId};
@@ -142,10 +142,53 @@ impl<'a> Fields<'a> {
     }
 
     pub(super) fn service_if(&self, key: &str) -> Found<Option<ServiceId>> {
+        Ok(self.object_id_if(key)?.map(ServiceId))
+    }
+
+    pub(super) fn object_id_if(&self, key: &str) -> Found<Option<[u8; 12]>> {
         match self.get(key) {
             None => Ok(None),
-            Some(RawBsonRef::ObjectId(id)) => Ok(Some(ServiceId(id.bytes()))),
+            Some(RawBsonRef::ObjectId(id)) => Ok(Some(id.bytes())),
             Some(_) => Err(wrong(key, "is not an ObjectId")),
+        }
+    }
+
+    /// A number with a sign.
+    pub(super) fn signed_if(&self, key: &str) -> Found<Option<i64>> {
+        match self.get(key) {
+            None => Ok(None),
+            Some(RawBsonRef::Int32(number)) => Ok(Some(number.into())),
+            Some(RawBsonRef::Int64(number)) => Ok(Some(number)),
+            Some(_) => Err(wrong(key, "is not a whole number")),
+        }
+    }
+
+    /// All fields, which have to be texts.
+    pub(super) fn texts<'s>(
+        &'s self,
+        key: &'s str,
+    ) -> impl Iterator<Item = Found<(&'a str, &'a str)>> + 's {
+        self.0.iter().map(move |&(name, value)| match (core::str::from_utf8(name), value) {
+            (Ok(name), RawBsonRef::String(text)) => Ok((name, text)),
+            _ => Err(wrong(key, "holds something that is not a text")),
+        })
+    }
+
+    /// Milliseconds since 1970.
+    pub(super) fn date_if(&self, key: &str) -> Found<Option<i64>> {
+        match self.get(key) {
+            None => Ok(None),
+            Some(RawBsonRef::DateTime(date)) => Ok(Some(date.timestamp_millis())),
+            Some(_) => Err(wrong(key, "is not a date")),
+        }
+    }
+
+    /// The elements of an array; `None` if there is none.
+    pub(super) fn array_if(&self, key: &str) -> Found<Option<&'a RawArray>> {
+        match self.get(key) {
+            None => Ok(None),
+            Some(RawBsonRef::Array(array)) => Ok(Some(array)),
+            Some(_) => Err(wrong(key, "is not an array")),
         }
     }
 

@@ -13,11 +13,14 @@
 //! BSON documents that `docs/traces.md` describes. [`Replay`] reads one from any source, feeds the
 //! inputs to a pool without sockets, and compares fingerprints and actions.
 //!
+//! [`topology`] does the same for the topology of a client.
+//!
 //! A trace holds no payload: of sockets and waiters nothing, of causes their stage, kind, labels
 //! and one line of text, of check-outs the place in the program. Texts and places can be hashed or left out.
 
 mod action;
 mod cause;
+mod cause_numbers;
 mod chunk;
 #[cfg(feature = "protocol")]
 mod decode;
@@ -41,6 +44,8 @@ mod recording;
 #[cfg(feature = "protocol")]
 mod replay;
 mod string_table;
+#[cfg(feature = "protocol")]
+pub mod topology;
 mod traced;
 mod writer;
 
@@ -60,7 +65,21 @@ pub use replay::{Replay, Step};
 pub use traced::Traced;
 pub use writer::{TraceInfo, TraceWriter};
 
-/// The `format` in the header of a trace.
+/// The [`format`](FORMAT) of a trace, by its first [`FORMAT_BYTES`] bytes or more: that of a pool, or that of a
+/// [topology]. `None` if it is neither.
+#[cfg(feature = "protocol")]
+#[must_use]
+pub fn format_of(beginning: &[u8]) -> Option<&'static str> {
+    let rest = beginning.get(4..)?.strip_prefix(b"\x02format\0")?.get(4..)?;
+    let end = rest.iter().position(|&byte| byte == 0)?;
+    [FORMAT, topology::FORMAT].into_iter().find(|format| rest.get(..end) == Some(format.as_bytes()))
+}
+
+/// How many bytes of a trace tell its [format](format_of).
+#[cfg(feature = "protocol")]
+pub const FORMAT_BYTES: usize = 4 + 1 + 7 + 4 + topology::FORMAT.len() + 1;
+
+/// The `format` in the header of a trace of a pool.
 pub const FORMAT: &str = "cenote-trace";
 /// The version of the format that is written, and the only one that is read.
 pub const VERSION: u64 = 1;

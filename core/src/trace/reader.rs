@@ -14,13 +14,14 @@ use crate::pool::{Input, Instant, PoolCheckpoint, PoolOptions};
 
 use super::action::ActionRecord;
 use super::cause::Cause;
+use super::cause_numbers::CAUSES_MAX;
 use super::decode;
 use super::documents::Documents;
 use super::error::{TraceError, TraceProblem};
 use super::fields::{Fields, Found, absent, shown, wrong};
 use super::traced::Traced;
-use super::writer::{CAUSES_MAX, PLACES_MAX};
-use super::{FORMAT, VERSION};
+use super::writer::PLACES_MAX;
+use super::{FORMAT, VERSION, topology};
 
 /// The first document of a trace.
 #[derive(Clone, Debug, PartialEq)]
@@ -106,23 +107,7 @@ impl<R: Read> Reader<R> {
     }
 
     fn begin(&mut self) -> Found<(TraceHeader, Option<PoolCheckpoint>)> {
-        let document = match self.documents.next() {
-            Ok(Some(document)) => document,
-            Ok(None) => return Err(TraceProblem::Empty),
-            Err(TraceProblem::Length { got, .. }) => {
-                let found = alloc::format!("the first four bytes would be a length of {got}");
-                return Err(TraceProblem::NotATrace { found });
-            }
-            Err(TraceProblem::Bson { .. }) => {
-                let found = "the first document is not BSON".to_owned();
-                return Err(TraceProblem::NotATrace { found });
-            }
-            Err(problem) => return Err(problem),
-        };
-        let Ok(fields) = Fields::of(document) else {
-            let found = "the first document is not BSON".to_owned();
-            return Err(TraceProblem::NotATrace { found });
-        };
+        let fields = first(&mut self.documents)?;
         let (header, checkpoint, parts) = header(&fields)?;
         drop(fields);
         self.now = header.start;
@@ -208,28 +193,69 @@ impl<R: Read> Reader<R> {
     }
 }
 
+/// The first document of a trace of any format.
+pub(super) fn first<R: Read>(documents: &mut Documents<R>) -> Found<Fields<'_>> {
+    let no_bson = || {
+        let found = "the first document is not BSON".to_owned();
+        TraceProblem::NotATrace { found }
+    };
+    let document = match documents.next() {
+        Ok(Some(document)) => document,
+        Ok(None) => return Err(TraceProblem::Empty),
+        Err(TraceProblem::Length { got, .. }) => {
+            let found = alloc::format!("the first four bytes would be a length of {got}");
+            return Err(TraceProblem::NotATrace { found });
+        }
+        Err(TraceProblem::Bson { .. }) => return Err(no_bson()),
+        Err(problem) => return Err(problem),
+    };
+    Fields::of(document).map_err(|_| no_bson())
+}
+
+/// The version of a trace of this format, which has to be the known one.
+pub(super) fn version(fields: &Fields<'_>, format: &'static str, known: u64) -> Found<u64> {
+    let got = fields.get("format").and_then(RawBsonRef::as_str);
+    if got != Some(format) {
+        let other = [FORMAT, topology::FORMAT].into_iter().find(|other| got == Some(*other));
+        return Err(match other {
+            Some(got) => TraceProblem::OtherFormat { got, expected: format },
+            None => {
+                let key = shown(fields.key(0).unwrap_or_default());
+                let found = alloc::format!("the first document begins with `{key}`");
+                TraceProblem::NotATrace { found }
+            }
+        });
+    }
+    let version = fields.number("version")?;
+    if version != known {
+        return Err(TraceProblem::Version { got: version, known });
+    }
+    Ok(version)
+}
+
+/// What recorded a trace of any format, and when that was at its origin.
+pub(super) struct Origin {
+    pub(super) program: Option<String>,
+    pub(super) milliseconds: i64,
+}
+
+pub(super) fn origin(fields: &Fields<'_>) -> Found<Origin> {
+    Ok(Origin {
+        program: fields.text_if("program")?.map(|text| OneLine::name(text).to_string()),
+        milliseconds: fields.date_if("origin")?.ok_or_else(|| wrong("origin", "is not a date"))?,
+    })
+}
+
 type Begun = (TraceHeader, PoolCheckpoint, Option<decode::Parts>);
 
 fn header(fields: &Fields<'_>) -> Found<Begun> {
-    let is_trace = fields.get("format") == Some(RawBsonRef::String(FORMAT));
-    if !is_trace {
-        let key = shown(fields.key(0).unwrap_or_default());
-        let found = alloc::format!("the first document begins with `{key}`");
-        return Err(TraceProblem::NotATrace { found });
-    }
-    let version = fields.number("version")?;
-    if version != VERSION {
-        return Err(TraceProblem::Version { got: version, known: VERSION });
-    }
+    let version = version(fields, FORMAT, VERSION)?;
     let (checkpoint, parts) = start(fields)?;
-    let origin = match fields.get("origin") {
-        Some(RawBsonRef::DateTime(origin)) => origin.timestamp_millis(),
-        Some(_) | None => return Err(wrong("origin", "is not a date")),
-    };
+    let Origin { program, milliseconds: origin } = origin(fields)?;
     let header = TraceHeader {
         version,
         address: fields.text_if("address")?.map(|text| OneLine::text(text).to_string()),
-        program: fields.text_if("program")?.map(|text| OneLine::name(text).to_string()),
+        program,
         origin,
         options: checkpoint.options.clone(),
         start: checkpoint.now,
@@ -275,12 +301,12 @@ fn input(
     Ok((now, Record::Input { now, input, refused: fields.flag("refused")?, place }))
 }
 
-fn known<T: Clone>(all: &[Option<T>], number: u64) -> Option<T> {
+pub(super) fn known<T: Clone>(all: &[Option<T>], number: u64) -> Option<T> {
     all.get(usize::try_from(number).ok()?)?.clone()
 }
 
 /// Keeps the content of the document that begins with this key and number, which has to be below the limit.
-fn keep<T: Clone>(
+pub(super) fn keep<T: Clone>(
     all: &mut Vec<Option<T>>,
     (key, number, limit): (&str, u64, u64),
     content: T,
@@ -312,6 +338,6 @@ fn actions(fields: &Fields<'_>) -> Found<Vec<ActionRecord>> {
     Ok(actions)
 }
 
-fn out_of_place(fields: &Fields<'_>) -> TraceProblem {
+pub(super) fn out_of_place(fields: &Fields<'_>) -> TraceProblem {
     TraceProblem::OutOfPlace { key: shown(fields.key(0).unwrap_or_default()) }
 }

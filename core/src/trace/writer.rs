@@ -9,7 +9,8 @@ use std::io;
 use crate::pool::{Input, Instant, PoolCheckpoint};
 
 use super::action::ActionRecord;
-use super::cause::{Cause, CauseSummary, Disclosure};
+use super::cause::Disclosure;
+use super::cause_numbers::CauseNumbers;
 use super::chunk::{Chunk, Start};
 use super::document::Document;
 use super::encode;
@@ -80,12 +81,9 @@ pub struct TraceWriter<W> {
     /// Whether actions are written, and those of the last input.
     has_actions: bool,
     actions: Vec<ActionRecord>,
-    causes: BTreeMap<CauseKey, u64>,
-    next_cause: u64,
+    causes: CauseNumbers,
     places: BTreeMap<String, u64>,
 }
-
-type CauseKey = (u64, Option<alloc::sync::Arc<str>>);
 
 impl<W: io::Write> TraceWriter<W> {
     /// Writes nothing before the first chunk.
@@ -99,8 +97,7 @@ impl<W: io::Write> TraceWriter<W> {
             now: Instant::ORIGIN,
             has_actions: false,
             actions: Vec::new(),
-            causes: BTreeMap::new(),
-            next_cause: 0,
+            causes: CauseNumbers::default(),
             places: BTreeMap::new(),
         }
     }
@@ -179,7 +176,8 @@ impl<W: io::Write> TraceWriter<W> {
         place: Option<u64>,
     ) -> io::Result<()> {
         self.flush_actions();
-        let cause = encode::cause_of(input).map(|cause| self.cause(cause));
+        let (texts, buffer) = (self.info.texts, &mut self.buffer);
+        let cause = encode::cause_of(input).map(|cause| self.causes.number(cause, texts, buffer));
         let backwards = now < self.now;
         self.now = now;
         self.inputs += 1;
@@ -252,7 +250,7 @@ impl<W: io::Write> TraceWriter<W> {
         if self.begun {
             document.number("lost", start.lost);
         } else {
-            header(&mut document, &self.info);
+            header(&mut document, FORMAT, VERSION, &self.info);
             document.flag("actions", self.has_actions);
         }
         document.long("t", checkpoint.now.as_nanos() as i64);
@@ -289,27 +287,6 @@ impl<W: io::Write> TraceWriter<W> {
         write(&mut document);
         document.end();
         self.pass_on(BUFFER)
-    }
-
-    /// The number of a cause. A new one is written first; numbers are limited, and reused after
-    /// that.
-    fn cause(&mut self, cause: &Cause) -> u64 {
-        let key = (cause.summary.code(), cause.text.clone());
-        if let Some(&number) = self.causes.get(&key) {
-            return number;
-        }
-        if self.causes.len() as u64 == CAUSES_MAX {
-            self.causes.clear();
-            self.next_cause = 0;
-        }
-        let number = self.next_cause;
-        self.next_cause += 1;
-        self.causes.insert(key, number);
-        let text = cause.text.as_deref().and_then(|text| self.info.texts.apply(text));
-        let mut document = Document::new(&mut self.buffer);
-        encode::cause(&mut document, number, cause, text.as_deref());
-        document.end();
-        number
     }
 
     /// The number of a place, which is written first if it is new; `None` if there are too many.
@@ -351,8 +328,9 @@ impl<W: io::Write> TraceWriter<W> {
     }
 }
 
-fn header(document: &mut Document<'_>, info: &TraceInfo) {
-    document.text("format", FORMAT).number("version", VERSION);
+/// The beginning of the first document.
+pub(super) fn header(document: &mut Document<'_>, format: &str, version: u64, info: &TraceInfo) {
+    document.text("format", format).number("version", version);
     let address = Some(info.address.as_str()).filter(|address| !address.is_empty());
     if let Some(address) = address.and_then(|address| info.addresses.apply(address)) {
         document.text("address", &address);
@@ -375,12 +353,8 @@ impl<W> fmt::Debug for TraceWriter<W> {
     }
 }
 
-const BUFFER: usize = 64 << 10;
+pub(super) const BUFFER: usize = 64 << 10;
 /// Actions in one document.
 const ACTIONS_MAX: usize = 1000;
-/// Numbers of causes.
-pub(super) const CAUSES_MAX: u64 = 1024;
 /// Places in a trace.
 pub(super) const PLACES_MAX: u64 = 1024;
-
-const _: () = assert!(CauseSummary::CODE_BITS <= 16);

@@ -6,4 +6,6 @@ mod bad_input;
 mod discovery;
 mod properties;
 mod selection;
+mod steps;
+mod trace;
 mod world;

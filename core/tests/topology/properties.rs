@@ -4,83 +4,20 @@
 use std::sync::Arc;
 
 use cenote_core::connect::ServerKind;
+use cenote_core::pool::Instant;
 use cenote_core::sdam::TopologyVersion;
 use cenote_core::topology::{Input, TopologyKind};
 use proptest::prelude::*;
 
-use crate::world::{World, address, elected, member, router, standalone};
-
-const HOSTS: [&str; 5] = ["a:27017", "b:27017", "c:27017", "d:27017", "e:27017"];
-
-#[derive(Clone, Debug)]
-enum Step {
-    Reply {
-        server: usize,
-        role: usize,
-        hosts: u8,
-        election: u8,
-        set_version: i64,
-        counter: Option<i64>,
-    },
-    Fail {
-        server: usize,
-    },
-    Hosts {
-        hosts: u8,
-    },
-    Close,
-}
-
-fn steps() -> impl Strategy<Value = Vec<Step>> {
-    let reply = (0..5_usize, 0..7_usize, 1..32_u8, 0..4_u8, 0..3_i64, prop::option::of(0..4_i64));
-    let step = prop_oneof![
-        12 => reply.prop_map(|(server, role, hosts, election, set_version, counter)| Step::Reply {
-            server, role, hosts, election, set_version, counter
-        }),
-        3 => (0..5_usize).prop_map(|server| Step::Fail { server }),
-        1 => (0..32_u8).prop_map(|hosts| Step::Hosts { hosts }),
-        1 => prop::bool::weighted(0.1).prop_map(|close| {
-            if close { Step::Close } else { Step::Fail { server: 0 } }
-        }),
-    ];
-    proptest::collection::vec(step, 0..80)
-}
-
-fn named(hosts: u8) -> Vec<&'static str> {
-    (0..5).filter(|bit| hosts & (1 << bit) != 0).map(|bit| HOSTS[bit]).collect()
-}
-
-fn reply(step: &Step) -> Option<bson::RawDocumentBuf> {
-    let Step::Reply { role, hosts, election, set_version, counter, .. } = step else { return None };
-    let hosts = named(*hosts);
-    let mut reply = match role {
-        0..=2 => elected(&hosts, *election, *set_version),
-        3 => member("rs", "secondary", &hosts),
-        4 => member("other", "primary", &hosts),
-        5 => router(),
-        _ => standalone(),
-    };
-    if let Some(counter) = counter {
-        let process_id = bson::oid::ObjectId::from_bytes([7; 12]);
-        let version = bson::rawdoc! { "processId": process_id, "counter": *counter };
-        reply.append(bson::cstr!("topologyVersion"), version);
-    }
-    Some(reply)
-}
+use crate::steps::{HOSTS, Step, input, steps, uri};
+use crate::world::{World, address};
 
 fn version(world: &World, server: &str) -> Option<TopologyVersion> {
     world.topology.description().server(&address(server))?.topology_version
 }
 
 fn feed(world: &mut World, step: &Step) {
-    match step {
-        Step::Reply { server, .. } => world.reply(HOSTS[*server], &reply(step).expect("a reply")),
-        Step::Fail { server } => world.fail(HOSTS[*server]),
-        Step::Hosts { hosts } => {
-            world.feed(Input::Hosts { hosts: named(*hosts).into_iter().map(address).collect() });
-        }
-        Step::Close => world.feed(Input::Close),
-    }
+    world.feed(input(step, Instant::ORIGIN, &world.ids));
 }
 
 /// At most one primary is believed, the type says whether there is one, and a server of the wrong kind or set stays
@@ -118,17 +55,6 @@ fn check_election(world: &World, highest: &mut Option<([u8; 12], i64)>) {
     }
     assert!(election >= *highest, "{election:?} after {highest:?}");
     *highest = election.max(*highest);
-}
-
-fn uri() -> impl Strategy<Value = &'static str> {
-    prop::sample::select(vec![
-        "mongodb://a,b,c",
-        "mongodb://a",
-        "mongodb://a,b/?replicaSet=rs",
-        "mongodb://a/?replicaSet=rs",
-        "mongodb://a/?directConnection=true",
-        "mongodb://a/?loadBalanced=true",
-    ])
 }
 
 proptest! {

@@ -5,17 +5,20 @@ use bson::{RawDocument, RawDocumentBuf, rawdoc};
 use cenote_core::address::ServerAddress;
 use cenote_core::connect::{ClientMetadata, ConnectionDescription, Environment, EstablishOptions};
 use cenote_core::error::{ConnectionError, Stage};
-use cenote_core::monitor::ServerDescription;
+use cenote_core::monitor::{RoundTrip, ServerDescription};
 use cenote_core::pool::Instant;
 use cenote_core::topology::{
     Action, Event, Input, ServerId, Topology, TopologyDescription, TopologyOptions,
 };
 use cenote_core::uri::ConnectionString;
 
+use crate::steps::Ids;
+
 /// A topology, and the servers that its embedder has.
 pub(crate) struct World {
     pub(crate) topology: Topology,
     pub(crate) servers: BTreeMap<Arc<ServerAddress>, ServerId>,
+    pub(crate) ids: Ids,
     /// The events since they were last taken, by name and address.
     pub(crate) events: Vec<String>,
     last_told: Option<Arc<TopologyDescription>>,
@@ -27,7 +30,7 @@ impl World {
         let mut actions = Vec::new();
         let topology = Topology::new(TopologyOptions::new(&uri), &mut actions);
         let (servers, events) = (BTreeMap::new(), Vec::new());
-        let mut world = Self { topology, servers, events, last_told: None };
+        let mut world = Self { topology, servers, ids: Ids::default(), events, last_told: None };
         world.perform(actions);
         world
     }
@@ -47,9 +50,9 @@ impl World {
         self.feed(Input::Described { id, description: described(reply) });
     }
 
-    /// The number of a server; one that none has, if it is not there.
+    /// The number of the server that is or was there last.
     pub(crate) fn id_of(&self, server: &str) -> ServerId {
-        self.servers.get(&address(server)).copied().unwrap_or(ServerId(u64::MAX))
+        self.ids.at(server).next().expect("one that none has in the end")
     }
 
     pub(crate) fn fail(&mut self, server: &str) {
@@ -66,6 +69,7 @@ impl World {
     /// The books of an embedder: each server is added once and removed once, and all that is known is told.
     fn perform(&mut self, actions: Vec<Action>) {
         for action in actions {
+            self.ids.note(&action);
             match action {
                 Action::AddServer { id, address } => {
                     let there = self.servers.insert(Arc::clone(&address), id);
@@ -105,13 +109,20 @@ pub(crate) fn address(text: &str) -> ServerAddress {
 }
 
 pub(crate) fn described(reply: &RawDocument) -> Arc<ServerDescription> {
+    Arc::new(described_at(reply, None, Instant::ORIGIN))
+}
+
+pub(crate) fn described_at(
+    reply: &RawDocument,
+    round_trip: Option<RoundTrip>,
+    now: Instant,
+) -> ServerDescription {
     let client = ClientMetadata::new(None, &Environment::default()).expect("it fits");
     let options = EstablishOptions::for_client(&client).for_monitor();
-    let now = Instant::ORIGIN;
-    Arc::new(match ConnectionDescription::from_reply(reply, &options) {
-        Ok(hello) => ServerDescription::known(Arc::new(hello), None, now),
+    match ConnectionDescription::from_reply(reply, &options) {
+        Ok(hello) => ServerDescription::known(Arc::new(hello), round_trip, now),
         Err(error) => ServerDescription::unknown(error, None, now),
-    })
+    }
 }
 
 /// A member of a set that names these hosts.

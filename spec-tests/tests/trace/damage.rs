@@ -124,12 +124,12 @@ fn what_is_no_trace_is_told_so() {
         (
             b"This is not a trace, it is a text.",
             "byte 0, step 0: not a trace: the first four bytes would be a length of 1936287828; \
-             traces are BSON documents whose first has format: \"cenote-trace\"",
+             traces are BSON documents whose first has format: \"cenote-trace\", or \"cenote-topology\"",
         ),
         (
             b"\xff\xff\xff\x7fgigantic",
             "byte 0, step 0: not a trace: the first four bytes would be a length of 2147483647; \
-             traces are BSON documents whose first has format: \"cenote-trace\"",
+             traces are BSON documents whose first has format: \"cenote-trace\", or \"cenote-topology\"",
         ),
     ] {
         assert_eq!(message(bytes), expected);

@@ -1,6 +1,6 @@
 //! Fuzzing of traces.
 
-use cenote_core::trace::{Replay, TraceError};
+use cenote_core::trace::{JournalOptions, Replay, TraceError, TraceInfo, format_of, topology};
 
 use crate::replay::history::{Discard, History};
 
@@ -11,6 +11,10 @@ use crate::replay::history::{Discard, History};
 ///
 /// If a check fails.
 pub fn trace(data: &[u8]) {
+    if format_of(data) == Some(topology::FORMAT) { topology(data) } else { pool(data) }
+}
+
+fn pool(data: &[u8]) {
     let mut replay = match Replay::new(data) {
         Ok(replay) => replay,
         Err(error) => return judge(&error, 0),
@@ -31,6 +35,40 @@ pub fn trace(data: &[u8]) {
     let (same, problem) = History::read(again.as_slice()).expect("a trace");
     assert!(problem.is_none(), "{problem:?}");
     assert_eq!(same.inputs.len(), history.inputs.len());
+}
+
+fn topology(data: &[u8]) {
+    let mut replay = match topology::Replay::new(data) {
+        Ok(replay) => replay,
+        Err(error) => return judge(&error, 0),
+    };
+    let recorder = topology::Recorder::new(replay.topology().clone());
+    let mut recorder = recorder.with_journal(replay.header().start, JournalOptions::default());
+    loop {
+        match replay.step(&mut |_| {}) {
+            // After a gap the topology is another one.
+            Ok(Some(step)) if step.lost_before.is_some() => return,
+            Ok(Some(step)) => recorder.handle(step.at, step.input, &mut |_| {}),
+            Ok(None) => break,
+            Err(error) => {
+                judge(&error, replay.steps());
+                break;
+            }
+        }
+    }
+    recorder.flush();
+    if !recorder.has_full_chunk() {
+        // What is too large is not recorded.
+        return;
+    }
+    let mut writer = topology::TraceWriter::new(Vec::new(), TraceInfo::default());
+    while let Some(chunk) = recorder.take_chunk() {
+        writer.write(&chunk).expect("writing to memory succeeds");
+    }
+    let again = writer.finish().expect("writing to memory succeeds");
+    if let Err(error) = topology::Replay::new(&*again).and_then(|mut again| again.verify()) {
+        panic!("written again it is no trace: {error}");
+    }
 }
 
 fn judge(error: &TraceError, steps: u64) {
