@@ -320,22 +320,18 @@ impl Client {
         self.inner.release_idle();
     }
 
-    /// Ends [the recordings](ClientBuilder::record_into) of all pools, and blocks until the traces are
-    /// complete: [`Pool::end_recording`]. Every recording is ended, even if another one fails.
+    /// Ends [the recordings](ClientBuilder::record_into) of all pools and of the topology, and blocks until the traces
+    /// are complete: [`Pool::end_recording`]. Every recording is ended, even if another one fails.
     ///
     /// # Errors
     ///
     /// Why the first of the incomplete traces could not be written.
     pub fn end_recording(&self) -> Result<(), RecordingError> {
-        let mut outcome = Ok(());
-        for server in self.inner.all_servers() {
-            outcome = outcome.and(pool_of(&server).end_recording());
-        }
-        outcome
+        self.inner.end_recording_blocking()
     }
 
     /// Writes what the [flight recorders](ClientBuilder::flight_recorder) hold into files of this folder, named
-    /// by the servers' addresses; overwrites existing ones. Creates the folder if necessary. Blocks as
+    /// by the servers' addresses, and `topology.bson`; overwrites existing ones. Creates the folder if necessary. Blocks as
     /// [`Pool::dump_trace`] does.
     ///
     /// # Errors

@@ -1,50 +1,270 @@
-//! Traces of a client on mio, as of one on tokio: a file for each of its pools.
+//! Traces of a client: a file for each of its pools, and one for its topology, on one clock.
 
 use std::fs;
+use std::path::Path;
 
-use cenote_core::trace::Replay;
-use cenote_mio::{BuildError, Client, ClientBuildError};
+use cenote_core::connect::ServerKind;
+use cenote_core::pool::{Input as PoolInput, Instant};
+use cenote_core::topology::{Action, Event};
+use cenote_core::trace::topology::{self, TraceHeader};
+use cenote_core::trace::{Disclosure, Replay};
+use cenote_endpoint::{Endpoint, ReplicaSet, Role, Server};
+use cenote_shell::builder::BuildError;
+use cenote_shell::client::ClientBuildError;
+use cenote_shell::trace::{TOPOLOGY, file_name};
 use tempfile::tempdir;
 
-/// The names of the inputs of a trace, which must replay to its end as it was recorded.
-fn inputs(trace: &[u8]) -> Vec<&'static str> {
-    let mut replay = Replay::new(trace).expect("a trace");
-    let mut names = Vec::new();
-    while let Some(step) = replay.step(&mut |_| {}).expect("it goes the way it went") {
-        names.push(step.input.name());
-    }
-    names
+use crate::shells::{Recordings, Shell, Subscribers, on_all_runtimes};
+use crate::world::{World, change_set, join, member, three};
+
+on_all_runtimes!(
+    a_set_that_changes_is_recorded,
+    what_a_client_did_last_is_dumped,
+    the_first_timeout_dumps_the_topology_too,
+    what_is_left_out_is_nowhere,
+    where_nothing_can_be_written_there_is_no_client,
+);
+
+/// What a trace of a topology tells, which must replay to its end as it was recorded.
+struct Topology {
+    header: TraceHeader,
+    /// What became of servers: the time, the address, and what it is; `None` is Unknown.
+    changes: Vec<(Instant, String, Option<ServerKind>)>,
+    /// Servers that came, and those that went.
+    added: Vec<(Instant, String)>,
+    removed: Vec<(Instant, String)>,
+    last: String,
 }
 
-#[test]
-fn a_trace_of_each_pool_under_its_servers_address() {
-    let folder = tempdir().expect("a folder");
-    let [all, last] = ["all", "last"].map(|name| folder.path().join(name));
-    let client = Client::builder("mongodb://127.0.0.1:1,127.0.0.1:2/?maxPoolSize=7");
-    let client = client.expect("a connection string").record_into(&all).flight_recorder(4096);
-    let client = client.build().expect("a client");
-    client.dump_traces(&last).expect("two dumps");
-    client.close();
-    client.end_recording().expect("two traces");
-    for (folder, is_closed) in [(all, true), (last, false)] {
-        for port in 1..=2 {
-            let trace = fs::read(folder.join(format!("127.0.0.1-{port}.bson"))).expect("a file");
-            let names = inputs(&trace);
-            assert_eq!(names.last() == Some(&"Close"), is_closed, "{names:?}");
-            let header = Replay::new(trace.as_slice()).expect("a trace").header().clone();
-            assert_eq!(header.address, Some(format!("127.0.0.1:{port}")));
+impl Topology {
+    fn read(trace: &[u8]) -> Self {
+        let mut replay = topology::Replay::new(trace).expect("a trace");
+        let (mut changes, mut added, mut removed) = (Vec::new(), Vec::new(), Vec::new());
+        loop {
+            let mut actions = Vec::new();
+            let Some(step) = replay.step(&mut actions).expect("it goes the way it went") else {
+                break;
+            };
+            for action in actions {
+                match action {
+                    Action::AddServer { address, .. } => added.push((step.at, address.to_string())),
+                    Action::RemoveServer { address, .. } => {
+                        removed.push((step.at, address.to_string()));
+                    }
+                    Action::EmitEvent(Event::ServerDescriptionChanged { address, new, .. }) => {
+                        changes.push((step.at, address.to_string(), new.kind()));
+                    }
+                    Action::EmitEvent(_) => {}
+                }
+            }
         }
-        assert_eq!(fs::read_dir(folder).expect("a folder").count(), 2);
+        let (header, last) = (replay.header().clone(), replay.topology().description().to_string());
+        Self { header, changes, added, removed, last }
+    }
+
+    /// When a server became that, the first time after another.
+    fn became(&self, endpoint: &Endpoint, kind: Option<ServerKind>, after: Instant) -> Instant {
+        let address = endpoint.address().to_string();
+        let mut found = self
+            .changes
+            .iter()
+            .filter(|(at, of, its)| *at > after && *of == address && *its == kind);
+        found
+            .next()
+            .map(|(at, ..)| *at)
+            .unwrap_or_else(|| panic!("{address} never became {kind:?}"))
+    }
+}
+
+/// When the pool began, and the inputs of a trace with their times, which must replay as it was recorded.
+fn pool(trace: &[u8]) -> (Instant, i64, Vec<(Instant, PoolInput<cenote_core::trace::Traced>)>) {
+    let mut replay = Replay::new(trace).expect("a trace");
+    let mut inputs = Vec::new();
+    while let Some(step) = replay.step(&mut |_| {}).expect("it goes the way it went") {
+        inputs.push((step.at, step.input));
+    }
+    (replay.header().start, replay.header().origin, inputs)
+}
+
+fn read(folder: &Path, name: &str) -> Vec<u8> {
+    fs::read(folder.join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+}
+
+fn until_three(world: &World) {
+    world.until("found", |world| {
+        world.kinds().len() == 3 && world.kinds().iter().all(Option::is_some)
+    });
+}
+
+// One seed, an election, a primary that dies, a member that leaves and returns.
+fn a_set_that_changes_is_recorded(shell: Shell) {
+    let folder = tempdir().expect("a folder");
+    let set = three();
+    let recording = Recordings { into: Some(folder.path().into()), ..Recordings::default() };
+    let options = "replicaSet=rs0&heartbeatFrequencyMS=500&connectTimeoutMS=500";
+    let world = World::recorded(shell, &[&set[0]], options, &recording);
+    until_three(&world);
+    world.ping();
+    join(&[&set[0], &set[1]]);
+    world.until("gone", |world| world.client.servers().len() == 2);
+    join(&set.each_ref());
+    until_three(&world);
+    set[0].with(Server::shut_down);
+    set[1].with(Server::step_up);
+    world.until("elected", |world| {
+        world.client.topology().primary().is_some_and(|(it, _)| **it == set[1].address())
+    });
+    world.until("lost", |world| world.client.servers()[0].kind.is_none());
+    world.ping();
+    change_set(&set[0], |set| ReplicaSet { role: Role::Secondary, ..set });
+    set[0].with(Server::restart);
+    world.until("back", |world| world.client.servers()[0].kind == Some(ServerKind::RsSecondary));
+    world.client.close();
+    world.client.end_recording().expect("complete traces");
+
+    let topology = Topology::read(&read(folder.path(), TOPOLOGY));
+    assert_eq!(topology.last, "Unknown", "it was closed");
+    let start = topology.header.start;
+    let primary = Some(ServerKind::RsPrimary);
+    let first = topology.became(&set[0], primary, start);
+    let lost = topology.became(&set[0], None, first);
+    let elected = topology.became(&set[1], primary, first);
+    topology.became(&set[0], Some(ServerKind::RsSecondary), lost.max(elected));
+    // The seed was there before the trace.
+    let addresses = |told: &[(Instant, String)]| {
+        let mut addresses: Vec<_> = told.iter().map(|(_, address)| address.clone()).collect();
+        addresses.sort();
+        addresses
+    };
+    let [a, b, c] = set.each_ref().map(|it| it.address().to_string());
+    let sorted = |mut addresses: Vec<String>| {
+        addresses.sort();
+        addresses
+    };
+    assert_eq!(addresses(&topology.added), sorted(vec![b.clone(), c.clone(), c.clone()]));
+    assert_eq!(addresses(&topology.removed), sorted(vec![a, b, c.clone(), c]));
+
+    // A pool that was found later begins then, on the same clock.
+    let names: Vec<_> = set.iter().map(|it| file_name(&it.address())).collect();
+    let second = names[2].replace(".bson", ".2.bson");
+    for name in names.iter().chain([&second]) {
+        let (_, origin, inputs) = pool(&read(folder.path(), name));
+        assert_eq!(origin, topology.header.origin, "{name}");
+        assert!(matches!(inputs.last(), Some((_, PoolInput::Close))), "{name}");
+    }
+    assert_eq!(fs::read_dir(folder.path()).expect("a folder").count(), 5);
+    let [(began, ..), (again, ..)] = [&names[2], &second].map(|it| pool(&read(folder.path(), it)));
+    let came: Vec<_> =
+        topology.added.iter().filter(|(_, it)| *it == set[2].address().to_string()).collect();
+    assert!(start < came[0].0 && came[0].0 <= began && began < came[1].0 && came[1].0 <= again);
+    // The primary's pool is cleared under the lock under which the topology learns why.
+    let (_, _, inputs) = pool(&read(folder.path(), &names[0]));
+    let cleared = inputs.iter().find(|(_, input)| matches!(input, PoolInput::Clear { .. }));
+    let (cleared, _) = cleared.expect("its server died");
+    assert!(
+        lost <= *cleared && cleared.saturating_since(lost).as_millis() < 1_000,
+        "{lost} {cleared}"
+    );
+}
+
+/// Of a client that goes on.
+fn what_a_client_did_last_is_dumped(shell: Shell) {
+    let folder = tempdir().expect("a folder");
+    let set = three();
+    let recording = Recordings { flight_recorder: Some(64 << 10), ..Recordings::default() };
+    let world = World::recorded(shell, &[&set[1]], "replicaSet=rs0", &recording);
+    until_three(&world);
+    world.client.dump_traces(folder.path()).expect("four dumps");
+    let topology = Topology::read(&read(folder.path(), TOPOLOGY));
+    for kind in ["ReplicaSetWithPrimary rs0", "RSPrimary of rs0", "RSSecondary of rs0"] {
+        assert!(topology.last.contains(kind), "{}", topology.last);
+    }
+    for endpoint in &set {
+        let (_, origin, _) = pool(&read(folder.path(), &file_name(&endpoint.address())));
+        assert_eq!(origin, topology.header.origin);
+    }
+    assert_eq!(fs::read_dir(folder.path()).expect("a folder").count(), 4);
+    world.client.close();
+    // Without recorders there is nothing to be written.
+    let world = World::of(shell, &[&set[0]], "replicaSet=rs0");
+    assert!(world.client.dump_traces(folder.path()).is_err());
+    world.client.end_recording().expect("nothing to wait for");
+    world.client.close();
+}
+
+/// The pool that timed out, and what the servers said before.
+fn the_first_timeout_dumps_the_topology_too(shell: Shell) {
+    let folder = tempdir().expect("a folder");
+    let set = [member(Role::Primary)];
+    join(&set.each_ref());
+    let recording = Recordings { dumps: Some(folder.path().into()), ..Recordings::default() };
+    let options = "replicaSet=rs0&maxPoolSize=1&waitQueueTimeoutMS=50";
+    let world = World::recorded(shell, &[&set[0]], options, &recording);
+    world.until_all_known();
+    let held = world.client.check_out_of(&set[0].address()).expect("a connection");
+    assert!(world.client.check_out_of(&set[0].address()).is_err(), "there is only one");
+    drop(held);
+    // Waits until what is under way is written.
+    world.client.end_recording().expect("dumps");
+    world.client.close();
+    let mut names: Vec<_> = fs::read_dir(folder.path())
+        .expect("a folder")
+        .map(|entry| entry.expect("a file").file_name().into_string().expect("UTF-8"))
+        .collect();
+    names.sort_by_key(|name| name.contains("topology"));
+    let [of_pool, of_topology] = names.as_slice() else { panic!("{names:?}") };
+    assert!(of_pool.ends_with("-wait-queue-timeout.bson"), "{of_pool}");
+    assert!(of_topology.ends_with("-topology-wait-queue-timeout.bson"), "{of_topology}");
+    let (_, origin, inputs) = pool(&read(folder.path(), of_pool));
+    assert!(!inputs.is_empty());
+    let topology = Topology::read(&read(folder.path(), of_topology));
+    assert_eq!(topology.header.origin, origin);
+    assert!(topology.last.contains(": RSPrimary of rs0"), "{}", topology.last);
+}
+
+fn what_is_left_out_is_nowhere(shell: Shell) {
+    for (addresses, stand_in) in [(Disclosure::Hashed, 17), (Disclosure::Omitted, 2)] {
+        let folder = tempdir().expect("a folder");
+        let set = three();
+        let recording = Recordings {
+            into: Some(folder.path().into()),
+            disclosure: [Disclosure::Omitted, addresses],
+            ..Recordings::default()
+        };
+        let world = World::recorded(shell, &[&set[0]], "replicaSet=rs0", &recording);
+        until_three(&world);
+        world.client.close();
+        world.client.end_recording().expect("complete traces");
+        let trace = read(folder.path(), TOPOLOGY);
+        for endpoint in &set {
+            let address = endpoint.address().to_string();
+            assert!(!String::from_utf8_lossy(&trace).contains(&address), "{address}");
+        }
+        let topology = Topology::read(&trace);
+        assert!(topology.header.is_redacted);
+        assert_eq!(topology.removed.len(), 3);
+        let is_stand_in =
+            |(_, name): &(Instant, String)| name.starts_with('#') && name.len() == stand_in;
+        assert!(topology.removed.iter().all(is_stand_in), "{:?}", topology.removed);
+        // The same stands for the address in the trace of the pool.
+        let header = Replay::new(&*read(folder.path(), &file_name(&set[0].address())))
+            .expect("a trace")
+            .header()
+            .clone();
+        let name = header.address.unwrap_or_default();
+        let is_named = topology.removed.iter().any(|(_, of)| *of == name);
+        assert_eq!(is_named, addresses == Disclosure::Hashed, "{name}");
     }
 }
 
 /// And no loop, no thread and no pool of those that were there already.
-#[test]
-fn where_nothing_can_be_written_there_is_no_client() {
+fn where_nothing_can_be_written_there_is_no_client(shell: Shell) {
     let folder = tempdir().expect("a folder");
     let file = folder.path().join("file");
     fs::write(&file, "").expect("a file");
-    let client = Client::builder("mongodb://127.0.0.1:1,127.0.0.1:2").expect("a connection string");
-    let error = client.record_into(&file).build().expect_err("it is a file");
+    let recording = Recordings { into: Some(file), ..Recordings::default() };
+    let uri = "mongodb://127.0.0.1:1,127.0.0.1:2";
+    let error =
+        shell.recorded_client(uri, &recording, Subscribers::default()).err().expect("it is a file");
     assert!(matches!(error, ClientBuildError::Pool(BuildError::Recording(_))), "{error}");
 }

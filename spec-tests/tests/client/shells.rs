@@ -2,7 +2,7 @@
 
 use std::future::Future;
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
@@ -13,6 +13,7 @@ use cenote_core::connect::{AccessToken, DriverInfo, SaslMechanism, ServerApi};
 use cenote_core::error::{BoxError, ConnectionError, OperationError, PoolError};
 use cenote_core::pool::{Event, PoolOptions, Purpose};
 use cenote_core::topology::TopologyDescription;
+use cenote_core::trace::Disclosure;
 use cenote_core::uri::Credential;
 use cenote_shell::client::{BuiltClient, Client, ClientBuildError, ClientBuilder, Pinned};
 use cenote_shell::connection::{Connection, MongoConnector};
@@ -21,7 +22,7 @@ use cenote_shell::operation::OperationOptions;
 use cenote_shell::pool::PooledConnection;
 use cenote_shell::runtime::{CurrentRuntime, Network};
 use cenote_smol::Smol;
-use cenote_tokio::Tokio;
+use cenote_tokio::{RecordingError, Tokio};
 
 /// Makes a test of each of these functions on each runtime.
 macro_rules! on_all_runtimes {
@@ -96,6 +97,17 @@ impl Subscribers {
 }
 
 type TopologySubscriber = Box<dyn Fn(&TopologyEvent) + Send + Sync>;
+
+/// How a client is recorded. By default it is not.
+#[derive(Default)]
+pub(crate) struct Recordings {
+    pub(crate) into: Option<PathBuf>,
+    pub(crate) dumps: Option<PathBuf>,
+    pub(crate) flight_recorder: Option<usize>,
+    /// Of texts, and of addresses.
+    pub(crate) disclosure: [Disclosure; 2],
+}
+
 type PoolSubscriber = Box<dyn Fn(&Arc<ServerAddress>, &Event<ConnectionError>) + Send + Sync>;
 
 /// Of the options of pools.
@@ -122,6 +134,8 @@ pub(crate) trait AnyClient: Send + Sync {
     fn replace_credential(&self, credential: Credential) -> Result<(), ConnectionError>;
     fn release_idle(&self);
     fn request_checks(&self);
+    fn end_recording(&self) -> Result<(), RecordingError>;
+    fn dump_traces(&self, folder: &Path) -> Result<(), RecordingError>;
     fn close(&self);
     /// How many are still out after that time.
     fn close_within(&self, time: Duration) -> Result<(), u32>;
@@ -278,6 +292,42 @@ impl Shell {
         }
     }
 
+    /// One that is recorded as it is said.
+    pub(crate) fn recorded_client(
+        self,
+        uri: &str,
+        recording: &Recordings,
+        subscribers: Subscribers,
+    ) -> Result<Box<dyn AnyClient>, ClientBuildError> {
+        fn build<C: BuiltClient + AnyClient + 'static>(
+            uri: &str,
+            recording: &Recordings,
+            subscribers: Subscribers,
+        ) -> Result<Box<dyn AnyClient>, ClientBuildError> {
+            let Recordings { into, dumps, flight_recorder, disclosure: [texts, addresses] } =
+                recording;
+            let builder = subscribers.subscribe(ClientBuilder::<C>::from_uri(uri)?);
+            let mut builder = builder.trace_disclosure(*texts, *addresses);
+            if let Some(folder) = into {
+                builder = builder.record_into(folder);
+            }
+            if let Some(folder) = dumps {
+                builder = builder.dump_traces_into(folder);
+            }
+            if let Some(bytes) = flight_recorder {
+                builder = builder.flight_recorder(*bytes);
+            }
+            Ok(Box::new(builder.build()?))
+        }
+        match self {
+            Self::Tokio => {
+                Tokio::block_on(async { build::<Client<Tokio>>(uri, recording, subscribers) })
+            }
+            Self::Mio => build::<cenote_mio::Client>(uri, recording, subscribers),
+            Self::Smol => build::<Client<Smol>>(uri, recording, subscribers),
+        }
+    }
+
     /// `options` of pools, if they are not in the connection string.
     pub(crate) fn client(
         self,
@@ -391,6 +441,14 @@ impl<R: AsyncRuntime> AnyClient for Client<R> {
 
     fn request_checks(&self) {
         self.request_checks();
+    }
+
+    fn end_recording(&self) -> Result<(), RecordingError> {
+        R::block_on(self.end_recording())
+    }
+
+    fn dump_traces(&self, folder: &Path) -> Result<(), RecordingError> {
+        self.dump_traces(folder)
     }
 
     fn close(&self) {
@@ -507,6 +565,14 @@ impl AnyClient for cenote_mio::Client {
 
     fn request_checks(&self) {
         self.request_checks();
+    }
+
+    fn end_recording(&self) -> Result<(), RecordingError> {
+        self.end_recording()
+    }
+
+    fn dump_traces(&self, folder: &Path) -> Result<(), RecordingError> {
+        self.dump_traces(folder)
     }
 
     fn close(&self) {

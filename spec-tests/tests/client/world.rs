@@ -20,7 +20,7 @@ use cenote_shell::client::ClientBuildError;
 use cenote_tokio::PoolEvent;
 
 use crate::sdam_rules::{SdamEvent, SdamGuard};
-use crate::shells::{AnyClient, AnyConnection, Shell, Subscribers};
+use crate::shells::{AnyClient, AnyConnection, Recordings, Shell, Subscribers};
 
 /// Longer than anything takes on the slowest machine.
 const LONG: Duration = Duration::from_secs(30);
@@ -96,6 +96,21 @@ impl World {
         let token = Arc::default();
         let (told, subscribers) = Told::subscribers(&token);
         Self { client: shell.client(uri, options, subscribers), told, token }
+    }
+
+    /// Of these endpoints, with what is recorded.
+    pub(crate) fn recorded(
+        shell: Shell,
+        endpoints: &[&Endpoint],
+        options: &str,
+        recording: &Recordings,
+    ) -> Self {
+        let hosts: Vec<_> = endpoints.iter().map(|it| it.address().to_string()).collect();
+        let uri = format!("mongodb://{}/?{options}", hosts.join(","));
+        let token = Arc::default();
+        let (told, subscribers) = Told::subscribers(&token);
+        let client = shell.recorded_client(&uri, recording, subscribers).expect("good options");
+        Self { client, told, token }
     }
 
     /// How often the client below looks its servers up again.

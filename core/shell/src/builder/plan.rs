@@ -8,6 +8,7 @@ use cenote_core::address::ServerAddress;
 use cenote_core::error::ConnectionError;
 use cenote_core::log::LogSettings;
 use cenote_core::pool::{Action, PoolOptions, PoolState, PoolTypes};
+use cenote_core::trace::Recorder;
 
 use super::{BuildError, DEFAULT_EVENT_QUEUE};
 use crate::event::Subscriber;
@@ -90,9 +91,10 @@ impl<K> PoolPlan<K> {
         let mut first = VecDeque::new();
         let options = platform::with_jitter_seed_from_os(std::mem::take(&mut self.options));
         let options = with_default_threshold(options, self.leak_callback.as_ref());
-        let state = PoolState::new(origin.instant(now), options, &mut first)?;
+        let now = origin.instant(now);
+        let state = Recorder::new(PoolState::new(now, options, &mut first)?);
         let tracing = std::mem::take(&mut self.tracing);
-        let (state, traces) = tracing.begin(state, &self.address, program, origin)?;
+        let (state, traces) = tracing.begin(state, Some(&self.address), program, (now, origin))?;
         Ok((state, first, traces))
     }
 }

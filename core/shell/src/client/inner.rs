@@ -18,9 +18,7 @@ use super::discovery::Discovery;
 use super::polling::Poller;
 use super::servers::{ServerList, Servers};
 use super::{ClientBuildError, ClientPlan, DEFAULT_SERVER_EVENT_QUEUE, Server};
-#[cfg(unix)]
-use crate::builder::BuildError;
-use crate::builder::BuiltPool;
+use crate::builder::{BuildError, BuiltPool};
 use crate::connection::MongoConnector;
 #[cfg(unix)]
 use crate::inspect::Inspector;
@@ -30,7 +28,7 @@ use crate::origin::Origin;
 use crate::runtime::Lock;
 use crate::runtime::Network;
 use crate::signal::Signal;
-use crate::trace::{RecordingError, dump_each};
+use crate::trace::{self, RecordingError, dump_each};
 
 /// The servers of a client: a pool and a monitor each. Dropping it [closes](Self::close_at_once) it.
 ///
@@ -58,21 +56,28 @@ impl<R: Network> ClientInner<R> {
         P: BuiltPool<Connector = MongoConnector<R>> + 'static,
     {
         let settings = plan.settings()?;
+        let origin = Origin::new(R::now());
+        let topology = TopologyDriver::new(
+            TopologyOptions::new(&plan.uri),
+            plan.log,
+            mem::take(&mut plan.sdam_subscribers),
+            plan.event_queue.unwrap_or(DEFAULT_SERVER_EVENT_QUEUE),
+            plan.tracing.of_topology().map_err(BuildError::from)?,
+            R::PROGRAM,
+            (pool::Instant::ORIGIN, origin),
+        );
+        let topology = topology.map_err(BuildError::from)?;
+        plan.tracing.each.beside = Some(trace::beside(&topology));
         let shared = Arc::new(MonitorShared {
             runtime,
-            topology: TopologyDriver::new(
-                TopologyOptions::new(&plan.uri),
-                plan.log,
-                mem::take(&mut plan.sdam_subscribers),
-                plan.event_queue.unwrap_or(DEFAULT_SERVER_EVENT_QUEUE),
-            ),
+            topology,
             connector: plan.connector.clone(),
             options: plan.monitoring.clone(),
             establish: plan.connector.monitor_options(),
             news: Signal::default(),
             #[cfg(feature = "srv")]
             srv: Mutex::new(None),
-            origin: Origin::new(R::now()),
+            origin,
         });
         let hosts = Hosts::new(&plan.uri.hosts);
         let servers = hosts.all().iter().map(|address| Server::build(&plan, &shared, address));
@@ -186,7 +191,33 @@ impl<R: Network> ClientInner<R> {
     pub fn dump_traces(&self, folder: &Path) -> Result<(), RecordingError> {
         let servers = self.servers();
         let drivers = servers.iter().map(|server| server.pool().driver());
-        dump_each(drivers.map(|driver| (&**driver.address(), &**driver)), folder)
+        let pools = drivers.map(|driver| (&**driver.address(), &**driver));
+        dump_each(pools, &*self.shared.topology, folder)
+    }
+
+    /// See [`Client::end_recording`](super::Client::end_recording).
+    ///
+    /// # Errors
+    ///
+    /// Why the first of the incomplete traces could not be written.
+    pub async fn end_recording(&self) -> Result<(), RecordingError> {
+        let mut outcome = Ok(());
+        for server in self.all_servers() {
+            outcome = outcome.and(server.pool().end_recording().await);
+        }
+        outcome.and(trace::end(&*self.shared.topology).await)
+    }
+
+    /// As [`end_recording`](Self::end_recording), and blocks the thread.
+    ///
+    /// # Errors
+    ///
+    /// As [`end_recording`](Self::end_recording).
+    pub fn end_recording_blocking(&self) -> Result<(), RecordingError> {
+        let servers = self.all_servers();
+        let pools = servers.iter().map(|server| server.pool().end_recording_blocking());
+        let outcome = pools.fold(Ok(()), Result::and);
+        outcome.and(trace::end_blocking(&*self.shared.topology))
     }
 
     /// Closes the client for good, and waits for nothing: first callers that wait for a server hear of it, then
@@ -205,7 +236,7 @@ impl<R: Network> ClientInner<R> {
         servers.iter().filter_map(|server| server.monitor()).for_each(MonitorDriver::close);
         servers.iter().for_each(|server| server.pool().driver().close());
         if !was_closed {
-            self.shared.topology.feed(Input::Close);
+            self.shared.topology.feed(self.shared.now(), Input::Close);
             self.shared.perform_actions();
         }
     }

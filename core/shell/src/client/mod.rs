@@ -340,18 +340,14 @@ impl<R: Network<Connection = Connection<R>> + CurrentRuntime> Client<R> {
         Ok((server, connection.map_err(|error| limit.named_before_command(error))?))
     }
 
-    /// Waits until the traces of [`ClientBuilder::record_into`] are complete, and ends them:
-    /// [`Pool::end_recording`]. Every recording is ended, even if another one fails.
+    /// Waits until the traces of [`ClientBuilder::record_into`] are complete, those of the pools and that of the
+    /// topology, and ends them: [`Pool::end_recording`]. Every recording is ended, even if another one fails.
     ///
     /// # Errors
     ///
     /// Why the first of the incomplete traces could not be written.
     pub async fn end_recording(&self) -> Result<(), RecordingError> {
-        let mut outcome = Ok(());
-        for server in self.inner.all_servers() {
-            outcome = outcome.and(server.pool().end_recording().await);
-        }
-        outcome
+        self.inner.end_recording().await
     }
 }
 
@@ -422,7 +418,7 @@ impl<R: Network> Client<R> {
     }
 
     /// Writes what the [flight recorders](ClientBuilder::flight_recorder) hold into files of this folder,
-    /// named by the servers' addresses; overwrites existing ones. Creates the folder if necessary. Blocks as
+    /// named by the servers' addresses, and `topology.bson`; overwrites existing ones. Creates the folder if necessary. Blocks as
     /// [`Pool::dump_trace`] does.
     ///
     /// # Errors

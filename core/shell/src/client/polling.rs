@@ -81,7 +81,7 @@ impl<R: Network> Poller<R> {
         };
         changes.problems.iter().for_each(log::srv_records);
         if let Some(input) = changes.into_input(hosts) {
-            self.shared.topology.feed(input);
+            self.shared.topology.feed(self.shared.now(), input);
             self.shared.perform_actions();
         }
     }

@@ -72,7 +72,7 @@ pub(crate) struct MonitorShared<R: Network> {
     pub(crate) connector: MongoConnector<R>,
     pub(crate) options: MonitorOptions,
     pub(crate) establish: Arc<EstablishOptions>,
-    pub(crate) topology: TopologyDriver,
+    pub(crate) topology: Arc<TopologyDriver>,
     /// Notified when a check has ended or a description has changed: callers that wait for a server look again.
     pub(crate) news: Signal<R::Mutex<Wakers>>,
     /// When the SRV records are looked up again, if they are.
@@ -125,7 +125,7 @@ impl<R: Network> MonitorDriver<R> {
         *Lock::lock(&self.timer) = Some(task);
         let mut inner = self.lock();
         let observation = Observation { before: inner.take_first(), ..Observation::default() };
-        self.shared.topology.observe(self.address(), observation, |_| {});
+        self.shared.topology.observe(self.shared.now(), self.address(), observation, |_| {});
         self.release_and_run(inner, Effects::default());
     }
 
@@ -222,7 +222,7 @@ impl<R: Network> MonitorDriver<R> {
         let Events { before, after, .. } = events;
         let observation = Observation { before, described, after };
         // SD-03, SD-04, SD-05.
-        self.shared.topology.observe(self.address(), observation, |topology| {
+        self.shared.topology.observe(now, self.address(), observation, |topology| {
             let is_usable = topology.is_usable(self.address());
             inputs.retain(|input| is_usable || !matches!(input, pool::Input::Ready));
             effects.pool.extend(inputs.into_iter().map(|input| self.pool.feed_within(input)));

@@ -1,6 +1,6 @@
 //! The topology of a client: what its monitors learn, put together, and which servers follow from it.
 
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, TryLockError};
 
 use bson::oid::ObjectId;
 use cenote_core::address::ServerAddress;
@@ -8,16 +8,20 @@ use cenote_core::client::{HeartbeatEvent, TopologyEvent};
 use cenote_core::log::LogSettings;
 use cenote_core::monitor::{self, ServerDescription};
 use cenote_core::outbox::{self, Outbox};
+use cenote_core::pool::Instant;
 use cenote_core::sdam::TopologyVersion;
 use cenote_core::topology::{
     Action, Event, Input, ServerId, Topology, TopologyDescription, TopologyOptions,
 };
+use cenote_core::trace::topology::Recorder;
 
 use super::subscribers::{SdamSubscribers, call_each};
 use crate::log::{OF_ENVIRONMENT, topology as log};
 use crate::notifications::NotificationQueue;
+use crate::origin::Origin;
 use crate::runtime::Lock;
 use crate::signal::Signal;
+use crate::trace::{self, Recorded, RecordingError, TraceOptions, Traced, Traces};
 
 /// The machine of [`cenote_core::topology`] under its lock. Adds and removes servers. Tells subscribers and the log
 /// what is known, and of the heartbeats of all monitors, in one order for the whole client.
@@ -30,12 +34,13 @@ pub(crate) struct TopologyDriver {
     members: OnceLock<Box<dyn Members>>,
     /// Notified when the topology is closed and its last event was told.
     ended: Signal,
+    traces: Traces,
     /// Locked after a monitor and before a pool.
     inner: Mutex<TopologyInner>,
 }
 
 struct TopologyInner {
-    topology: Topology,
+    topology: Recorded<Recorder>,
     /// Servers to add and to remove, in the machine's order. No subscriber delays them.
     work: Outbox<Action>,
     notifications: NotificationQueue<SdamEvent>,
@@ -69,27 +74,35 @@ pub(crate) trait Members: Send + Sync {
 }
 
 impl TopologyDriver {
-    /// `event_queue` is how many events may wait for subscribers.
+    /// `event_queue` is how many events may wait for subscribers. `program` is what traces say has recorded them, and
+    /// `time` when that begins.
     pub(crate) fn new(
         options: TopologyOptions,
         settings: Option<LogSettings>,
         subscribers: SdamSubscribers,
         event_queue: usize,
-    ) -> Self {
+        tracing: TraceOptions,
+        program: &str,
+        time: (Instant, Origin),
+    ) -> Result<Arc<Self>, RecordingError> {
         let (mut work, mut notifications) =
             (Outbox::default(), NotificationQueue::new(event_queue));
         let topology =
             Topology::new(options, &mut |action| sort(action, &mut work, &mut notifications));
+        let (topology, traces) = tracing.begin(Recorder::new(topology), None, program, time)?;
         let id = ObjectId::new();
-        Self {
+        let driver = Arc::new(Self {
             id,
             id_text: id.to_hex(),
             settings: settings.unwrap_or_else(|| *OF_ENVIRONMENT),
             subscribers,
             members: OnceLock::new(),
             ended: Signal::default(),
+            traces,
             inner: Mutex::new(TopologyInner { topology, work, notifications, is_closed: false }),
-        }
+        });
+        trace::watch(&driver);
+        Ok(driver)
     }
 
     /// What adds and removes servers, of which the first ones wait. To be called once.
@@ -100,16 +113,17 @@ impl TopologyDriver {
 
     /// Feeds one input. What follows from it waits for [`notify`](Self::notify) and
     /// [`change_servers`](Self::change_servers).
-    pub(crate) fn feed(&self, input: Input) {
+    pub(crate) fn feed(&self, now: Instant, input: Input) {
         let mut inner = self.lock();
         inner.is_closed |= matches!(input, Input::Close);
-        inner.feed(input);
+        inner.feed(now, input);
     }
 
     /// Takes what a monitor has learnt, and changes a pool under the same lock, so that no other thread selects a server
     /// whose pool does not match its description. What follows waits as after [`feed`](Self::feed).
     pub(super) fn observe<T>(
         &self,
+        now: Instant,
         address: &Arc<ServerAddress>,
         Observation { before, described, after }: Observation,
         change_pool: impl FnOnce(&TopologyDescription) -> T,
@@ -117,7 +131,7 @@ impl TopologyDriver {
         let mut inner = self.lock();
         inner.tell(address, before);
         if let Some((id, description)) = described {
-            inner.feed(Input::Described { id, description });
+            inner.feed(now, Input::Described { id, description });
         }
         inner.tell(address, after);
         change_pool(inner.topology.description())
@@ -225,10 +239,31 @@ impl TopologyDriver {
     }
 }
 
+impl Traced for TopologyDriver {
+    type Recorder = Recorder;
+
+    fn locked<T>(&self, act: impl FnOnce(&mut Recorded<Recorder>) -> T) -> T {
+        act(&mut self.lock().topology)
+    }
+
+    fn try_locked<T>(&self, act: impl FnOnce(&mut Recorded<Recorder>) -> T) -> Option<T> {
+        match self.inner.try_lock() {
+            Ok(mut inner) => Some(act(&mut inner.topology)),
+            Err(TryLockError::Poisoned(poisoned)) => Some(act(&mut poisoned.into_inner().topology)),
+            Err(TryLockError::WouldBlock) => None,
+        }
+    }
+
+    fn traces(&self) -> &Traces {
+        &self.traces
+    }
+}
+
 impl TopologyInner {
-    fn feed(&mut self, input: Input) {
+    fn feed(&mut self, now: Instant, input: Input) {
         let Self { topology, work, notifications, .. } = self;
-        topology.handle(input, &mut |action| sort(action, work, notifications));
+        topology.handle(now, input, &mut |action| sort(action, work, notifications));
+        topology.call_writer_if_full();
     }
 
     /// Nothing is told of a server that does not belong to the topology: its monitor is about to end, and the topology has

@@ -1,14 +1,14 @@
 use std::io;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+
+use cenote_core::trace::Recorder;
 
 use super::driver::PoolDriver;
 use super::handle::Pool;
 use super::types::Types;
 use crate::connection::Connector;
 use crate::runtime::Runtime;
-use crate::signal::Signal;
-use crate::trace::{self, RecordedPool, RecordingError, TracedPool, Traces};
+use crate::trace::{self, RecordedPool, RecordingError, Traced, Traces};
 
 impl<R: Runtime, K: Connector<R>> Pool<R, K> {
     /// Writes what the [flight recorder](crate::builder::Builder::flight_recorder) holds into a file, over
@@ -43,15 +43,7 @@ impl<R: Runtime, K: Connector<R>> Pool<R, K> {
     ///
     /// What kept the trace from being written completely.
     pub async fn end_recording(&self) -> Result<(), RecordingError> {
-        let Some(end) = self.begin_end_of_recording() else { return Ok(()) };
-        let written = end.written.listen();
-        match end.take() {
-            Some(outcome) => outcome,
-            None => {
-                written.await;
-                end.take().unwrap_or_else(|| Err(RecordingError::ended()))
-            }
-        }
+        trace::end(&**self.driver()).await
     }
 
     /// As [`end_recording`](Self::end_recording), and blocks the thread.
@@ -60,59 +52,12 @@ impl<R: Runtime, K: Connector<R>> Pool<R, K> {
     ///
     /// As [`end_recording`](Self::end_recording).
     pub fn end_recording_blocking(&self) -> Result<(), RecordingError> {
-        let Some(end) = self.begin_end_of_recording() else { return Ok(()) };
-        let written = end.written.listen();
-        match end.take() {
-            Some(outcome) => outcome,
-            None => {
-                _ = written.wait(None);
-                end.take().unwrap_or_else(|| Err(RecordingError::ended()))
-            }
-        }
-    }
-
-    fn begin_end_of_recording(&self) -> Option<Arc<EndOfRecording>> {
-        let end = Arc::new(EndOfRecording::default());
-        let reply = Reply(Arc::clone(&end));
-        trace::end_recording(&**self.driver(), move |outcome| reply.send(outcome)).then_some(end)
+        trace::end_blocking(&**self.driver())
     }
 }
 
-/// What the thread that writes says in the end.
-#[derive(Default)]
-struct EndOfRecording {
-    outcome: Mutex<Option<Result<(), RecordingError>>>,
-    written: Signal,
-}
-
-/// Dropped without an outcome, it says that the thread has ended.
-struct Reply(Arc<EndOfRecording>);
-
-impl Reply {
-    fn send(self, outcome: Result<(), RecordingError>) {
-        self.0.set(outcome);
-    }
-}
-
-impl EndOfRecording {
-    fn set(&self, outcome: Result<(), RecordingError>) {
-        self.outcome.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(outcome);
-        self.written.notify_all();
-    }
-
-    fn take(&self) -> Option<Result<(), RecordingError>> {
-        self.outcome.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-}
-
-impl Drop for Reply {
-    fn drop(&mut self) {
-        self.0.set(Err(RecordingError::ended()));
-    }
-}
-
-impl<R: Runtime, K: Connector<R>> TracedPool for PoolDriver<R, K> {
-    type PoolTypes = Types<R, K>;
+impl<R: Runtime, K: Connector<R>> Traced for PoolDriver<R, K> {
+    type Recorder = Recorder<Types<R, K>>;
 
     fn locked<T>(&self, act: impl FnOnce(&mut RecordedPool<Types<R, K>>) -> T) -> T {
         act(&mut self.lock().state)

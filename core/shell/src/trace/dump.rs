@@ -4,11 +4,13 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
 
-use cenote_core::trace::FlightRecording;
+use cenote_core::pool::PoolTypes;
+use cenote_core::trace::{Recorder, TraceCause};
 
 use super::error::RecordingError;
-use super::pool::{Journaled, TracedPool};
+use super::recordable::{ChunkWriter as _, Recordable as _};
 use super::recording::Recording;
+use super::traced::{FlightOf, Journaled, Traced, WriterOf};
 use super::traces::{self, Reason};
 use super::writer_handle::TraceWriterHandle;
 use super::writer_thread::TraceWriterThread;
@@ -19,7 +21,10 @@ use super::writer_thread::TraceWriterThread;
 /// # Errors
 ///
 /// A recording runs already, there is no thread for it, or the file cannot be created.
-pub fn record_into<P: TracedPool>(pool: &Arc<P>, folder: &Path) -> Result<PathBuf, RecordingError> {
+pub fn record_into<S: PoolTypes<Cause: TraceCause>, T: Traced<Recorder = Recorder<S>>>(
+    pool: &Arc<T>,
+    folder: &Path,
+) -> Result<PathBuf, RecordingError> {
     let traces = pool.traces();
     let (is_journaled, has_writer) =
         pool.locked(|recorded| (recorded.is_journaled(), recorded.has_writer()));
@@ -32,11 +37,11 @@ pub fn record_into<P: TracedPool>(pool: &Arc<P>, folder: &Path) -> Result<PathBu
     let sink = recording.open()?;
     // No thread is started under the lock.
     let start = || {
-        let thread = TraceWriterThread::new(None, traces.info().clone(), None);
+        let thread = TraceWriterThread::new(None, traces.info().clone(), None, None);
         TraceWriterHandle::new(thread, false)
     };
     let writer = if has_writer { None } else { Some(start()?) };
-    let weak: Weak<dyn Journaled> = Arc::downgrade(pool) as _;
+    let weak: Weak<dyn Journaled<WriterOf<T>>> = Arc::downgrade(pool) as _;
     let has_begun = pool.locked(|recorded| recorded.begin(sink, journal, writer, weak));
     has_begun.then_some(path).ok_or(RecordingError::IsRecording)
 }
@@ -46,7 +51,7 @@ pub fn record_into<P: TracedPool>(pool: &Arc<P>, folder: &Path) -> Result<PathBu
 /// # Errors
 ///
 /// There is no flight recorder, or the file cannot be written.
-pub fn dump_into(pool: &impl TracedPool, folder: &Path) -> Result<PathBuf, RecordingError> {
+pub fn dump_into(pool: &impl Traced, folder: &Path) -> Result<PathBuf, RecordingError> {
     let path = pool.traces().path_in(folder, Reason::Request);
     dump(pool, &path)?;
     Ok(path)
@@ -57,7 +62,7 @@ pub fn dump_into(pool: &impl TracedPool, folder: &Path) -> Result<PathBuf, Recor
 /// there is no recording to end. If `reply` is dropped instead, the
 /// [thread has ended](RecordingError::ended).
 pub fn end_recording(
-    pool: &impl TracedPool,
+    pool: &impl Traced,
     reply: impl FnOnce(Result<(), RecordingError>) + Send + 'static,
 ) -> bool {
     pool.locked(|recorded| recorded.end(Box::new(reply)))
@@ -69,8 +74,8 @@ pub fn end_recording(
 /// # Errors
 ///
 /// When there is no flight recorder, or the file cannot be written.
-pub fn dump(pool: &impl TracedPool, path: &Path) -> Result<(), RecordingError> {
-    traces::write(&flight_recording(pool)?, pool.traces().info(), path)
+pub fn dump<T: Traced>(pool: &T, path: &Path) -> Result<(), RecordingError> {
+    traces::write::<WriterOf<T>>(&flight_recording(pool)?, pool.traces().info(), path)
 }
 
 /// The same into any writer, which need not buffer. Gives it back.
@@ -78,12 +83,13 @@ pub fn dump(pool: &impl TracedPool, path: &Path) -> Result<(), RecordingError> {
 /// # Errors
 ///
 /// When there is no flight recorder, or those of the writer.
-pub fn write<W: io::Write>(pool: &impl TracedPool, sink: W) -> Result<W, RecordingError> {
-    let written = flight_recording(pool)?.write_to(pool.traces().info(), sink);
+pub fn write<T: Traced, W: io::Write>(pool: &T, sink: W) -> Result<W, RecordingError> {
+    let recording = flight_recording(pool)?;
+    let written = WriterOf::<T>::write_flight(&recording, pool.traces().info(), sink);
     written.map_err(|error| RecordingError::Writer(Arc::new(error)))
 }
 
-fn flight_recording(pool: &impl TracedPool) -> Result<FlightRecording, RecordingError> {
+fn flight_recording<T: Traced>(pool: &T) -> Result<FlightOf<T>, RecordingError> {
     let recording = pool.locked(|recorded| recorded.flight_recording());
     recording.ok_or(RecordingError::NoFlightRecorder)
 }

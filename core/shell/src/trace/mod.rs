@@ -1,9 +1,9 @@
-//! Recording what happens to a pool, and writing it where it can be replayed.
+//! Recording what happens to a pool or to the topology of a client, and writing it where it can be replayed.
 //!
 //! ```text
-//!   under the pool's lock                     thread `cenote-trace`
+//!   under its lock                            thread `cenote-trace`
 //!   ┌──────────────────────────────┐  a chunk is full    ┌───────────────────┐
-//!   │ RecordedPool                 ├────────────────────▶│ TraceWriterThread ├─▶ file or writer
+//!   │ Recorded                     ├────────────────────▶│ TraceWriterThread ├─▶ file or writer
 //!   │   Recorder, TraceWriterHandle│  first timeout:     └───────────────────┘─▶ dump in a folder
 //!   └──────────────────────────────┘  flight recording          ▲
 //!                                                               │ a signal
@@ -12,31 +12,37 @@
 //! No thread writes under the lock. Threads that use the pool write only what they ask for with
 //! `dump_trace`, and the dump of their own panic.
 //!
-//! The machine lies in a [`RecordedPool`] under the pool's lock; [`TracedPool`] gives access to it.
+//! The machine lies in a [`Recorded`] under its lock; [`Traced`] gives access to it.
 //! [`TraceOptions`] is what a builder was told.
 
 mod dump;
+mod end;
 mod error;
 mod log;
 mod many;
 mod name;
 mod options;
 mod panic;
-mod pool;
+mod recordable;
 mod recorded;
 mod recording;
 mod signal;
+mod traced;
 mod traces;
 mod writer_handle;
 mod writer_thread;
 
 pub use dump::{dump, dump_into, end_recording, record_into, write};
+pub use end::{end, end_blocking};
 pub use error::RecordingError;
 pub use many::{ClientTraceOptions, dump_each};
-pub use name::file_name;
+pub use name::{TOPOLOGY, file_name};
 pub use options::TraceOptions;
 pub use panic::PanicGuard;
-pub use pool::{TracedPool, watch};
-pub use recorded::RecordedPool;
+pub use recordable::{ChunkWriter, Recordable};
+pub use recorded::{Recorded, RecordedPool};
 pub use recording::Recording;
+#[cfg(feature = "tls")]
+pub(crate) use traced::beside;
+pub use traced::{Traced, watch};
 pub use traces::Traces;

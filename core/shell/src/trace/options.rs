@@ -2,21 +2,24 @@
 
 use std::fs;
 use std::path::PathBuf;
+use std::sync::Weak;
 
 use cenote_core::address::ServerAddress;
-use cenote_core::pool::{PoolState, PoolTypes};
-use cenote_core::trace::{Disclosure, Recorder, TraceCause, TraceInfo};
+use cenote_core::pool::Instant;
+use cenote_core::trace::{Disclosure, TraceInfo};
 
 use super::error::RecordingError;
-use super::recorded::RecordedPool;
+use super::recordable::Recordable;
+use super::recorded::Recorded;
 use super::recording::Recording;
 use super::signal::Signal;
+use super::traced::DumpedBeside;
 use super::traces::Traces;
 use super::writer_handle::TraceWriterHandle;
 use super::writer_thread::TraceWriterThread;
 use crate::origin::Origin;
 
-/// What is recorded of a pool, what becomes of it, and when it is dumped. By default nothing is.
+/// What is recorded of a pool or of a topology, what becomes of it, and when it is dumped. By default nothing is.
 #[derive(Debug, Default)]
 pub struct TraceOptions {
     /// Everything is recorded, there.
@@ -31,6 +34,8 @@ pub struct TraceOptions {
     pub texts: Disclosure,
     /// What traces say of addresses.
     pub addresses: Disclosure,
+    /// What is dumped at the first timeout, too.
+    pub(crate) beside: Option<Weak<dyn DumpedBeside>>,
 }
 
 /// Where there is a folder and nothing else was said.
@@ -40,7 +45,7 @@ impl TraceOptions {
     /// The same for one of several pools: but for the recording, which goes to one place.
     #[must_use]
     pub fn of_one(&self) -> Self {
-        let Self { recording: _, flight_recorder, folder, signal, texts, addresses } = self;
+        let Self { recording: _, flight_recorder, folder, signal, texts, addresses, beside } = self;
         Self {
             recording: None,
             flight_recorder: *flight_recorder,
@@ -48,24 +53,25 @@ impl TraceOptions {
             signal: *signal,
             texts: *texts,
             addresses: *addresses,
+            beside: beside.clone(),
         }
     }
 
-    /// Makes what has to be there: file, folder, memory, thread. `program` is whose traces these are,
-    /// with its version.
+    /// Makes what has to be there: file, folder, memory, thread. `program` is whose traces these are, with its version;
+    /// `address` that of the pool's server, `None` for a topology.
     ///
     /// # Errors
     ///
     /// What cannot be made.
-    pub fn begin<S: PoolTypes<Cause: TraceCause>>(
+    pub fn begin<K: Recordable>(
         self,
-        state: PoolState<S>,
-        address: &ServerAddress,
+        mut recorder: K,
+        address: Option<&ServerAddress>,
         program: &str,
-        origin: Origin,
-    ) -> Result<(RecordedPool<S>, Traces), RecordingError> {
-        let Self { recording, flight_recorder, folder, signal, texts, addresses } = self;
-        let info = TraceInfo::new(address.to_string())
+        (now, origin): (Instant, Origin),
+    ) -> Result<(Recorded<K>, Traces), RecordingError> {
+        let Self { recording, flight_recorder, folder, signal, texts, addresses, beside } = self;
+        let info = TraceInfo::new(address.map(ToString::to_string).unwrap_or_default())
             .with_program(program)
             .with_origin(origin.unix_ms)
             .with_texts(texts)
@@ -78,18 +84,17 @@ impl TraceOptions {
         if let Some(folder) = &folder {
             fs::create_dir_all(folder).map_err(|error| RecordingError::file(folder, error))?;
         }
-        let mut recorder = Recorder::new(state);
         if let Some(bytes) = flight_recorder.or(folder.as_ref().map(|_| FLIGHT_RECORDER)) {
-            recorder = recorder.with_flight_recorder(bytes);
+            recorder = recorder.with_flight_recorder(now, bytes);
         }
         if let Some(recording) = &recording {
-            recorder = recorder.with_journal(recording.journal);
+            recorder = recorder.with_journal(now, recording.journal);
         }
         let is_watched = recording.is_some() || folder.is_some();
         let sink = recording.map(Recording::open).transpose()?;
-        let scribe = TraceWriterThread::new(sink, info.clone(), signal);
+        let scribe = TraceWriterThread::new(sink, info.clone(), signal, beside);
         let clerk =
             is_watched.then(|| TraceWriterHandle::new(scribe, folder.is_some())).transpose()?;
-        Ok((RecordedPool::new(recorder, clerk), Traces::new(info, folder)))
+        Ok((Recorded::new(recorder, clerk), Traces::new(info, folder)))
     }
 }

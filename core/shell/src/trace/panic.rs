@@ -6,9 +6,8 @@ use std::sync::{Mutex, MutexGuard, Once, PoisonError, Weak};
 use std::thread;
 use std::time::Duration;
 
-use cenote_core::trace::FlightRecording;
-
-use super::pool::TracedPool;
+use super::recordable::{ChunkWriter, Recordable as _};
+use super::traced::{Traced, WriterOf};
 use super::traces::{self, Reason, Traces};
 
 /// How often, and at what intervals, the lock is tried: a thread releases it within microseconds, unless it
@@ -16,7 +15,7 @@ use super::traces::{self, Reason, Traces};
 const ATTEMPTS: u32 = 10;
 const PAUSE: Duration = Duration::from_millis(1);
 
-/// A pool that dumps what was last.
+/// What dumps what was last.
 trait Dumped: Send + Sync {
     /// For the first panic of all.
     fn dump(&self);
@@ -25,12 +24,12 @@ trait Dumped: Send + Sync {
 /// Those that have not been dumped.
 static POOLS: Mutex<Vec<Weak<dyn Dumped>>> = Mutex::new(Vec::new());
 
-/// Has the pool dumped at the first panic, of whatever thread.
-pub(super) fn watch<P: TracedPool>(pool: Weak<P>) {
+/// Has it dumped at the first panic, of whatever thread.
+pub(super) fn watch<T: Traced>(traced: Weak<T>) {
     static HOOK: Once = Once::new();
     let mut pools = pools();
     pools.retain(|pool| pool.strong_count() != 0);
-    pools.push(pool);
+    pools.push(traced);
     drop(pools);
     // A hook cannot be set in the middle of a panic.
     if !thread::panicking() {
@@ -61,25 +60,27 @@ fn pools() -> MutexGuard<'static, Vec<Weak<dyn Dumped>>> {
     POOLS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl<P: TracedPool> Dumped for P {
+impl<T: Traced> Dumped for T {
     fn dump(&self) {
         for _ in 0..ATTEMPTS {
             match self.try_locked(|recorded| recorded.flight_recording()) {
-                Some(recording) => return write(recording.as_ref(), self.traces()),
+                Some(recording) => {
+                    return write::<WriterOf<T>>(recording.as_ref(), self.traces());
+                }
                 None => thread::sleep(PAUSE),
             }
         }
     }
 }
 
-fn write(recording: Option<&FlightRecording>, traces: &Traces) {
+fn write<W: ChunkWriter>(recording: Option<&W::Flight>, traces: &Traces) {
     let Some(recording) = recording else { return };
     if !traces.is_first_panic() {
         return;
     }
     let Some(path) = traces.path(Reason::Panic) else { return };
     // Not through `tracing`: whatever it calls may be what has panicked.
-    let _ = match traces::write(recording, traces.info(), &path) {
+    let _ = match traces::write::<W>(recording, traces.info(), &path) {
         Ok(()) => writeln!(io::stderr(), "what went before is in {}", path.display()),
         Err(error) => writeln!(io::stderr(), "{error}"),
     };
@@ -88,13 +89,13 @@ fn write(recording: Option<&FlightRecording>, traces: &Traces) {
 /// Held while the machine is fed, and dumps when it is dropped, which must only happen by unwinding:
 /// after the lock was given back that kept the hook from doing so.
 #[derive(Debug)]
-pub struct PanicGuard<'a, P: TracedPool>(&'a P);
+pub struct PanicGuard<'a, T: Traced>(&'a T);
 
-impl<'a, P: TracedPool> PanicGuard<'a, P> {
+impl<'a, T: Traced> PanicGuard<'a, T> {
     /// To be made before the lock is taken.
     #[inline(always)]
-    pub const fn new(pool: &'a P) -> Self {
-        Self(pool)
+    pub const fn new(traced: &'a T) -> Self {
+        Self(traced)
     }
 
     /// There was no panic.
@@ -104,7 +105,7 @@ impl<'a, P: TracedPool> PanicGuard<'a, P> {
     }
 }
 
-impl<P: TracedPool> Drop for PanicGuard<'_, P> {
+impl<T: Traced> Drop for PanicGuard<'_, T> {
     #[cold]
     fn drop(&mut self) {
         if !self.0.traces().dumps_by_itself() {

@@ -1,4 +1,4 @@
-//! The machine under the pool's lock, with its recorder and the handle of the thread that writes.
+//! A machine under its lock, with its recorder and the handle of the thread that writes.
 
 use std::fmt;
 use std::ops::{Deref, DerefMut};
@@ -6,27 +6,32 @@ use std::process;
 use std::sync::Weak;
 
 use cenote_core::pool::PoolTypes;
-use cenote_core::trace::{Chunk, JournalOptions, Recorder, TraceCause};
+use cenote_core::trace::{JournalOptions, Recorder, TraceCause, TraceWriter};
 
-use super::pool::Journaled;
+use super::recordable::{ChunkWriter, Recordable};
+use super::recording::Sink;
+use super::traced::Journaled;
 use super::traces::{Reason, Traces};
 use super::writer_handle::TraceWriterHandle;
 use super::writer_thread::{Message, OpenSink, Reply};
 
-/// The machine with its recorder, and the handle of the thread that writes. Dereferences to the
-/// [`Recorder`], which is fed in place of the machine.
+/// A machine with its recorder, and the handle of the thread that writes. Dereferences to the recorder, which is fed in
+/// place of the machine.
 ///
-/// Dropped with the pool, it has the thread write the rest, and waits for that, for five seconds at most.
-pub struct RecordedPool<S: PoolTypes<Cause: TraceCause>> {
-    recorder: Recorder<S>,
+/// Dropped with its owner, it has the thread write the rest, and waits for that, for five seconds at most.
+pub struct Recorded<K: Recordable> {
+    recorder: K,
     /// A copy of the recorder's flag, which is read for each input.
     is_journaled: bool,
     /// There if anything is written automatically.
-    clerk: Option<TraceWriterHandle>,
+    clerk: Option<TraceWriterHandle<K::Writer>>,
 }
 
-impl<S: PoolTypes<Cause: TraceCause>> RecordedPool<S> {
-    pub(super) const fn new(recorder: Recorder<S>, clerk: Option<TraceWriterHandle>) -> Self {
+/// The machine of a pool.
+pub type RecordedPool<S> = Recorded<Recorder<S>>;
+
+impl<K: Recordable> Recorded<K> {
+    pub(super) fn new(recorder: K, clerk: Option<TraceWriterHandle<K::Writer>>) -> Self {
         let is_journaled = recorder.is_journaled();
         Self { recorder, is_journaled, clerk }
     }
@@ -37,26 +42,10 @@ impl<S: PoolTypes<Cause: TraceCause>> RecordedPool<S> {
         self.is_journaled
     }
 
-    /// Whether [`call_writer`](Self::call_writer) has work. `has_timed_out`: a check-out failed with
-    /// [`WaitQueueTimeout`](cenote_core::pool::CheckOutError::WaitQueueTimeout) since the last call.
-    #[inline(always)]
-    pub fn wants_writer(&self, has_timed_out: bool) -> bool {
-        self.clerk.is_some() && (has_timed_out || self.recorder.has_full_chunk())
-    }
-
-    /// Hands work to the thread that writes: a full chunk, or what led to the first timeout.
-    #[cold]
-    #[inline(never)]
-    pub fn call_writer(&mut self, has_timed_out: bool, traces: &Traces) {
-        let Some(clerk) = &mut self.clerk else { return };
-        if self.recorder.has_full_chunk() {
+    /// Hands a full chunk to the thread that writes, if there is one.
+    pub fn call_writer_if_full(&mut self) {
+        if let Some(clerk) = self.clerk.as_mut().filter(|_| self.recorder.has_full_chunk()) {
             clerk.call();
-        }
-        if has_timed_out && clerk.awaits_timeout() {
-            let path = traces.path(Reason::WaitQueueTimeout);
-            if let (Some(recording), Some(path)) = (self.recorder.flight_recording(), path) {
-                clerk.dump(recording, path);
-            }
         }
     }
 
@@ -72,39 +61,18 @@ impl<S: PoolTypes<Cause: TraceCause>> RecordedPool<S> {
         self.clerk.is_some()
     }
 
-    /// Records everything from now on. `writer` is the thread for it, if there was none. `false` while
-    /// another recording runs.
-    pub(super) fn begin(
-        &mut self,
-        sink: OpenSink,
-        journal: JournalOptions,
-        writer: Option<TraceWriterHandle>,
-        pool: Weak<dyn Journaled>,
-    ) -> bool {
-        if self.is_journaled {
-            return false;
-        }
-        if self.clerk.is_none() {
-            self.clerk = writer;
-            self.show(pool);
-        }
-        let Some(clerk) = &mut self.clerk else { return false };
-        clerk.send(Message::Record(sink));
-        // What the journal before this one has called for is over.
-        clerk.was_answered();
-        self.recorder.begin_journal(journal);
-        self.is_journaled = true;
-        true
-    }
-
     /// Tells the thread where to get chunks.
-    pub(super) fn show(&self, pool: Weak<dyn Journaled>) {
+    pub(super) fn show(&self, owner: Weak<dyn Journaled<K::Writer>>) {
         if let Some(clerk) = &self.clerk {
-            clerk.send(Message::Begin(pool));
+            clerk.send(Message::Begin(owner));
         }
     }
 
-    pub(super) fn next_chunk(&mut self, flush: bool, written: Option<Chunk>) -> Option<Chunk> {
+    pub(super) fn next_chunk(
+        &mut self,
+        flush: bool,
+        written: Option<<K::Writer as ChunkWriter>::Chunk>,
+    ) -> Option<<K::Writer as ChunkWriter>::Chunk> {
         if let Some(written) = written {
             self.recorder.give_back(written);
         }
@@ -137,7 +105,7 @@ impl<S: PoolTypes<Cause: TraceCause>> RecordedPool<S> {
     }
 
     /// What was recorded and not taken yet. Then the recording is over.
-    fn end_journal(&mut self) -> Vec<Chunk> {
+    fn end_journal(&mut self) -> Vec<<K::Writer as ChunkWriter>::Chunk> {
         self.recorder.flush();
         let rest = std::iter::from_fn(|| self.recorder.take_chunk()).collect();
         self.drop_journal();
@@ -145,23 +113,71 @@ impl<S: PoolTypes<Cause: TraceCause>> RecordedPool<S> {
     }
 }
 
-impl<S: PoolTypes<Cause: TraceCause>> Deref for RecordedPool<S> {
-    type Target = Recorder<S>;
+impl<S: PoolTypes<Cause: TraceCause>> RecordedPool<S> {
+    /// Records everything from now on. `writer` is the thread for it, if there was none. `false` while
+    /// another recording runs.
+    pub(super) fn begin(
+        &mut self,
+        sink: OpenSink,
+        journal: JournalOptions,
+        writer: Option<TraceWriterHandle<TraceWriter<Sink>>>,
+        owner: Weak<dyn Journaled<TraceWriter<Sink>>>,
+    ) -> bool {
+        if self.is_journaled {
+            return false;
+        }
+        if self.clerk.is_none() {
+            self.clerk = writer;
+            self.show(owner);
+        }
+        let Some(clerk) = &mut self.clerk else { return false };
+        clerk.send(Message::Record(sink));
+        // What the journal before this one has called for is over.
+        clerk.was_answered();
+        self.recorder.begin_journal(journal);
+        self.is_journaled = true;
+        true
+    }
+
+    /// Whether [`call_writer`](Self::call_writer) has work. `has_timed_out`: a check-out failed with
+    /// [`WaitQueueTimeout`](cenote_core::pool::CheckOutError::WaitQueueTimeout) since the last call.
+    #[inline(always)]
+    pub fn wants_writer(&self, has_timed_out: bool) -> bool {
+        self.clerk.is_some() && (has_timed_out || self.recorder.has_full_chunk())
+    }
+
+    /// Hands work to the thread that writes: a full chunk, or what led to the first timeout.
+    #[cold]
+    #[inline(never)]
+    pub fn call_writer(&mut self, has_timed_out: bool, traces: &Traces) {
+        self.call_writer_if_full();
+        let Some(clerk) = &mut self.clerk else { return };
+        if has_timed_out && clerk.awaits_timeout() {
+            let path = traces.path(Reason::WaitQueueTimeout);
+            if let (Some(recording), Some(path)) = (self.recorder.flight_recording(), path) {
+                clerk.dump(recording, path);
+            }
+        }
+    }
+}
+
+impl<K: Recordable> Deref for Recorded<K> {
+    type Target = K;
 
     #[inline(always)]
-    fn deref(&self) -> &Recorder<S> {
+    fn deref(&self) -> &K {
         &self.recorder
     }
 }
 
-impl<S: PoolTypes<Cause: TraceCause>> DerefMut for RecordedPool<S> {
+impl<K: Recordable> DerefMut for Recorded<K> {
     #[inline(always)]
-    fn deref_mut(&mut self) -> &mut Recorder<S> {
+    fn deref_mut(&mut self) -> &mut K {
         &mut self.recorder
     }
 }
 
-impl<S: PoolTypes<Cause: TraceCause>> Drop for RecordedPool<S> {
+impl<K: Recordable> Drop for Recorded<K> {
     fn drop(&mut self) {
         match self.clerk.take() {
             None => {}
@@ -171,10 +187,10 @@ impl<S: PoolTypes<Cause: TraceCause>> Drop for RecordedPool<S> {
     }
 }
 
-impl<S: PoolTypes<Cause: TraceCause>> fmt::Debug for RecordedPool<S> {
+impl<K: Recordable + fmt::Debug> fmt::Debug for Recorded<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { recorder, is_journaled: _, clerk } = self;
-        f.debug_struct("RecordedPool")
+        f.debug_struct("Recorded")
             .field("recorder", recorder)
             .field("is_written", &clerk.is_some())
             .finish()

@@ -1,30 +1,32 @@
-//! The part of a pool's traces that needs no lock.
+//! The part of traces that needs no lock.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use cenote_core::trace::{FlightRecording, TraceInfo};
+use cenote_core::trace::TraceInfo;
 
 use super::error::RecordingError;
+use super::log;
+use super::recordable::ChunkWriter;
 use crate::origin::milliseconds_since_1970;
 
-/// Where traces of a pool go, and what their headers say.
+/// Where traces of a pool or of a topology go, and what their headers say.
 #[derive(Debug)]
 pub struct Traces {
     info: TraceInfo,
     /// Where automatic dumps go.
     folder: Option<PathBuf>,
-    /// The pool's number in this process.
-    number: u64,
+    /// Its number in this process, and that it is a topology.
+    name: String,
     /// The first panic was dumped.
     has_panicked: AtomicBool,
 }
 
 /// Why a trace is written into a folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Reason {
+pub(crate) enum Reason {
     WaitQueueTimeout,
     Panic,
     Signal,
@@ -48,9 +50,11 @@ impl Reason {
 
 impl Traces {
     pub(super) fn new(info: TraceInfo, folder: Option<PathBuf>) -> Self {
-        static POOLS: AtomicU64 = AtomicU64::new(0);
-        let number = POOLS.fetch_add(1, Ordering::Relaxed) + 1;
-        Self { info, folder, number, has_panicked: AtomicBool::new(false) }
+        static COUNT: AtomicU64 = AtomicU64::new(0);
+        let number = COUNT.fetch_add(1, Ordering::Relaxed) + 1;
+        let is_topology = info.address.is_empty();
+        let name = format!("{number}{}", if is_topology { "-topology" } else { "" });
+        Self { info, folder, name, has_panicked: AtomicBool::new(false) }
     }
 
     /// What the header of a trace says.
@@ -72,7 +76,7 @@ impl Traces {
         let process = process::id();
         let path = |time| {
             let (time, reason) = (utc(time), reason.as_str());
-            folder.join(format!("cenote-{time}-{process}-{}-{reason}.bson", self.number))
+            folder.join(format!("cenote-{time}-{process}-{}-{reason}.bson", self.name))
         };
         // Dumps of the same millisecond get different names.
         let mut paths = (milliseconds_since_1970()..).map(path);
@@ -88,13 +92,26 @@ impl Traces {
 }
 
 /// Writes a dump into a file, over what was there.
-pub(super) fn write(
-    recording: &FlightRecording,
+pub(super) fn write<W: ChunkWriter>(
+    recording: &W::Flight,
     info: &TraceInfo,
     path: &Path,
 ) -> Result<(), RecordingError> {
-    let written = File::create(path).and_then(|file| recording.write_to(info, file));
+    let written = File::create(path).and_then(|file| W::write_flight(recording, info, file));
     written.map(drop).map_err(|error| RecordingError::file(path, error))
+}
+
+/// The same, and reports it.
+pub(super) fn dump<W: ChunkWriter>(
+    recording: &W::Flight,
+    info: &TraceInfo,
+    path: &Path,
+    reason: Reason,
+) {
+    match write::<W>(recording, info, path) {
+        Ok(()) => log::trace_dumped(reason, path),
+        Err(error) => log::recording_failed(&error),
+    }
 }
 
 /// `20260101T030712.286Z`: a time of the wall clock in a file name that sorts by it.

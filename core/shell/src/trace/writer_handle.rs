@@ -7,18 +7,17 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, ThreadId};
 use std::time::Duration;
 
-use cenote_core::trace::{Chunk, FlightRecording};
-
 use super::error::RecordingError;
+use super::recordable::ChunkWriter;
 use super::traces::Reason;
 use super::writer_thread::{Message, TraceWriterThread};
 
-/// How long the end of a pool waits for the disk.
+/// How long the end of what is recorded waits for the disk.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Lies under the pool's lock.
-pub(super) struct TraceWriterHandle {
-    scribe: Sender<Message>,
+/// Lies under the lock of what is recorded.
+pub(super) struct TraceWriterHandle<W: ChunkWriter> {
+    scribe: Sender<Message<W>>,
     /// Hangs up when the thread has ended.
     ended: Receiver<()>,
     thread: ThreadId,
@@ -30,9 +29,9 @@ pub(super) struct TraceWriterHandle {
     awaits_timeout: bool,
 }
 
-impl TraceWriterHandle {
+impl<W: ChunkWriter> TraceWriterHandle<W> {
     pub(super) fn new(
-        scribe: TraceWriterThread,
+        scribe: TraceWriterThread<W>,
         awaits_timeout: bool,
     ) -> Result<Self, RecordingError> {
         let (sender, messages) = channel();
@@ -46,7 +45,7 @@ impl TraceWriterHandle {
         Ok(Self { scribe: sender, ended, thread, process, is_called: false, awaits_timeout })
     }
 
-    pub(super) fn send(&self, message: Message) {
+    pub(super) fn send(&self, message: Message<W>) {
         // The thread outlives this handle. If it has panicked, ending the recording reports that.
         let _ = self.scribe.send(message);
     }
@@ -68,7 +67,7 @@ impl TraceWriterHandle {
     }
 
     /// The first timeout is dumped.
-    pub(super) fn dump(&mut self, recording: FlightRecording, path: PathBuf) {
+    pub(super) fn dump(&mut self, recording: W::Flight, path: PathBuf) {
         self.awaits_timeout = false;
         self.send(Message::Dump(recording, path, Reason::WaitQueueTimeout));
     }
@@ -78,11 +77,11 @@ impl TraceWriterHandle {
     }
 
     /// The last of it is written, and the thread ends. Waits for that, but not for ever.
-    pub(super) fn end(self, rest: Vec<Chunk>) {
+    pub(super) fn end(self, rest: Vec<W::Chunk>) {
         self.send(Message::End { rest, reply: None });
         let Self { scribe, ended, thread, .. } = self;
         drop(scribe);
-        // The thread may be the one that drops the pool.
+        // The thread may be the one that drops it.
         if thread != thread::current().id() {
             let _ = ended.recv_timeout(PATIENCE);
         }

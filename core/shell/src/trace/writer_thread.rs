@@ -2,38 +2,39 @@
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Weak;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-use cenote_core::trace::{Chunk, FlightRecording, TraceInfo, TraceWriter};
+use cenote_core::trace::TraceInfo;
 
 use super::error::RecordingError;
 use super::log;
-use super::pool::Journaled;
+use super::recordable::ChunkWriter;
 use super::recording::Sink;
 use super::signal::Signal;
+use super::traced::{DumpedBeside, Journaled};
 use super::traces::{self, Reason};
 
-/// How far a file is behind the pool at most.
+/// How far a file is behind at most.
 const LAG: Duration = Duration::from_secs(1);
 
 /// How often the thread checks for a signal.
 const SIGNAL_POLL: Duration = Duration::from_millis(200);
 
-/// What the pool sends to the thread.
-pub(super) enum Message {
+/// What is sent to the thread.
+pub(super) enum Message<W: ChunkWriter> {
     /// Where chunks come from.
-    Begin(Weak<dyn Journaled>),
+    Begin(Weak<dyn Journaled<W>>),
     /// Where the chunks go from now on.
     Record(OpenSink),
     /// There is a full chunk.
     Full,
     /// A check-out timed out, and this led to it.
-    Dump(FlightRecording, PathBuf, Reason),
+    Dump(W::Flight, PathBuf, Reason),
     /// The last chunks. The reply means that the trace is complete.
-    End { rest: Vec<Chunk>, reply: Option<Reply> },
+    End { rest: Vec<W::Chunk>, reply: Option<Reply> },
 }
 
 /// What a trace is written into, and its path if it is a file.
@@ -41,40 +42,47 @@ pub(super) type OpenSink = (Sink, Option<PathBuf>);
 pub(super) type Outcome = Result<(), RecordingError>;
 pub(super) type Reply = Box<dyn FnOnce(Outcome) + Send>;
 
-pub(super) struct TraceWriterThread {
+pub(super) struct TraceWriterThread<W: ChunkWriter> {
     /// Until the recording ends or fails.
-    writer: Option<TraceWriter<Sink>>,
+    writer: Option<W>,
     /// Where it writes, if it is a file.
     path: Option<PathBuf>,
     /// For dumps.
     info: TraceInfo,
     signal: Option<Signal>,
-    pool: Option<Weak<dyn Journaled>>,
+    owner: Option<Weak<dyn Journaled<W>>>,
+    /// What is dumped after a timeout, too.
+    beside: Option<Weak<dyn DumpedBeside>>,
     /// When chunks were last collected before they were full.
     flushed: Instant,
     /// The first error of the recording.
     outcome: Outcome,
 }
 
-impl TraceWriterThread {
-    pub(super) fn new(sink: Option<OpenSink>, info: TraceInfo, signal: Option<Signal>) -> Self {
+impl<W: ChunkWriter> TraceWriterThread<W> {
+    pub(super) fn new(
+        sink: Option<OpenSink>,
+        info: TraceInfo,
+        signal: Option<Signal>,
+        beside: Option<Weak<dyn DumpedBeside>>,
+    ) -> Self {
         let (writer, path) = match sink {
-            Some((sink, path)) => (Some(TraceWriter::new(sink, info.clone())), path),
+            Some((sink, path)) => (Some(W::new(sink, info.clone())), path),
             None => (None, None),
         };
         let flushed = Instant::now();
-        Self { writer, path, info, signal, pool: None, flushed, outcome: Ok(()) }
+        Self { writer, path, info, signal, owner: None, beside, flushed, outcome: Ok(()) }
     }
 
     /// Runs until all senders are gone.
-    pub(super) fn run(mut self, messages: &Receiver<Message>) {
+    pub(super) fn run(mut self, messages: &Receiver<Message<W>>) {
         while let Some(message) = self.wait(messages) {
             self.handle(message);
         }
     }
 
     /// The next message. Meanwhile the file is kept at most [`LAG`] behind.
-    fn wait(&mut self, messages: &Receiver<Message>) -> Option<Message> {
+    fn wait(&mut self, messages: &Receiver<Message<W>>) -> Option<Message<W>> {
         loop {
             self.look_for_signal();
             let Some(timeout) = self.timeout() else { return messages.recv().ok() };
@@ -98,12 +106,12 @@ impl TraceWriterThread {
     fn look_for_signal(&self) {
         let Some(signal) = self.signal.as_ref().filter(|signal| signal.has_come()) else { return };
         // Not made yet, or dropped.
-        let Some(pool) = self.pool.as_ref().and_then(Weak::upgrade) else { return };
+        let Some(owner) = self.owner.as_ref().and_then(Weak::upgrade) else { return };
         signal.is_heard();
-        let last = pool.last(Reason::Signal);
-        drop(pool);
+        let last = owner.last(Reason::Signal);
+        drop(owner);
         if let Some((recording, path)) = last {
-            self.dump(&recording, &path, Reason::Signal);
+            traces::dump::<W>(&recording, &self.info, &path, Reason::Signal);
         }
     }
 
@@ -111,26 +119,23 @@ impl TraceWriterThread {
         if self.writer.is_some() && self.flushed.elapsed() >= LAG {
             self.flushed = Instant::now();
             self.collect(true);
-            self.with_writer(TraceWriter::flush);
+            self.with_writer(W::flush);
         }
     }
 
-    fn dump(&self, recording: &FlightRecording, path: &Path, reason: Reason) {
-        match traces::write(recording, &self.info, path) {
-            Ok(()) => log::trace_dumped(reason, path),
-            Err(error) => log::recording_failed(&error),
-        }
-    }
-
-    fn handle(&mut self, message: Message) {
+    fn handle(&mut self, message: Message<W>) {
         match message {
-            Message::Begin(pool) => self.pool = Some(pool),
+            Message::Begin(owner) => self.owner = Some(owner),
             Message::Record((sink, path)) => {
-                self.writer = Some(TraceWriter::new(sink, self.info.clone()));
+                self.writer = Some(W::new(sink, self.info.clone()));
                 (self.path, self.flushed, self.outcome) = (path, Instant::now(), Ok(()));
             }
             Message::Full => self.collect(false),
-            Message::Dump(recording, path, reason) => self.dump(&recording, &path, reason),
+            Message::Dump(recording, path, reason) => {
+                traces::dump::<W>(&recording, &self.info, &path, reason);
+                let beside = self.beside.as_ref().and_then(Weak::upgrade);
+                beside.into_iter().for_each(|beside| beside.dump(reason));
+            }
             Message::End { rest, reply } => {
                 // The signal may have come a moment before.
                 self.look_for_signal();
@@ -150,9 +155,9 @@ impl TraceWriterThread {
         let (mut flush, mut written) = (flush, None);
         while self.writer.is_some() {
             // If this is the last handle, the rest comes as a message.
-            let Some(pool) = self.pool.as_ref().and_then(Weak::upgrade) else { return };
-            let chunk = pool.next_chunk(flush, written.take());
-            drop(pool);
+            let Some(owner) = self.owner.as_ref().and_then(Weak::upgrade) else { return };
+            let chunk = owner.next_chunk(flush, written.take());
+            drop(owner);
             let Some(chunk) = chunk else { return };
             self.with_writer(|writer| writer.write(&chunk));
             (flush, written) = (false, Some(chunk));
@@ -160,7 +165,7 @@ impl TraceWriterThread {
     }
 
     /// Uses the writer, if there is one. An error ends the recording.
-    fn with_writer(&mut self, act: impl FnOnce(&mut TraceWriter<Sink>) -> io::Result<()>) {
+    fn with_writer(&mut self, act: impl FnOnce(&mut W) -> io::Result<()>) {
         let Some(writer) = &mut self.writer else { return };
         if let Err(error) = attempt(|| act(writer)) {
             self.writer = None;
@@ -170,7 +175,7 @@ impl TraceWriterThread {
 
     fn finish(&mut self) {
         let Some(writer) = self.writer.take() else { return };
-        if let Err(error) = attempt(|| writer.finish().map(drop)) {
+        if let Err(error) = attempt(|| writer.finish()) {
             self.fail(error);
         }
     }
@@ -179,8 +184,8 @@ impl TraceWriterThread {
         let error = RecordingError::sink(self.path.as_deref(), error);
         log::recording_failed(&error);
         self.outcome = Err(error);
-        if let Some(pool) = self.pool.as_ref().and_then(Weak::upgrade) {
-            pool.stop();
+        if let Some(owner) = self.owner.as_ref().and_then(Weak::upgrade) {
+            owner.stop();
         }
     }
 }

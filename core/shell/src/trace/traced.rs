@@ -1,0 +1,91 @@
+//! A pool or a topology, as far as traces are concerned.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Weak};
+
+use super::panic;
+use super::recordable::{ChunkWriter, Recordable};
+use super::recorded::Recorded;
+use super::traces::{self, Reason, Traces};
+
+/// A machine that is [`Recorded`] under a lock.
+pub trait Traced: Send + Sync + 'static {
+    /// The machine with its recorder.
+    type Recorder: Recordable;
+
+    /// Runs `act` under the lock.
+    fn locked<R>(&self, act: impl FnOnce(&mut Recorded<Self::Recorder>) -> R) -> R;
+
+    /// The same, if the lock is free.
+    fn try_locked<R>(&self, act: impl FnOnce(&mut Recorded<Self::Recorder>) -> R) -> Option<R>;
+
+    /// The part of its traces that needs no lock.
+    fn traces(&self) -> &Traces;
+}
+
+/// How a trace is written.
+pub(super) type WriterOf<T> = <<T as Traced>::Recorder as Recordable>::Writer;
+
+/// What a flight recorder holds.
+pub(super) type FlightOf<T> = <WriterOf<T> as ChunkWriter>::Flight;
+
+/// Starts writing the recording, and watching for reasons to dump. To be called once, when it is made.
+pub fn watch<T: Traced>(traced: &Arc<T>) {
+    let weak: Weak<T> = Arc::downgrade(traced);
+    traced.locked(|recorded| recorded.show(weak.clone()));
+    if traced.traces().dumps_by_itself() {
+        panic::watch(weak);
+    }
+}
+
+/// What is dumped when something goes wrong elsewhere.
+pub(crate) trait DumpedBeside: Send + Sync {
+    /// Writes what the flight recorder holds into the folder for dumps, if there are both.
+    fn dump(&self, reason: Reason);
+}
+
+/// For the [options](super::TraceOptions) of what it is dumped beside.
+#[cfg(feature = "tls")]
+pub(crate) fn beside<T: Traced>(traced: &Arc<T>) -> Weak<dyn DumpedBeside> {
+    let weak: Weak<T> = Arc::downgrade(traced);
+    weak
+}
+
+impl<T: Traced> DumpedBeside for T {
+    fn dump(&self, reason: Reason) {
+        let Some((recording, path)) = self.last(reason) else { return };
+        traces::dump::<WriterOf<T>>(&recording, self.traces().info(), &path, reason);
+    }
+}
+
+/// What is recorded, whatever it is of.
+pub(super) trait Journaled<W: ChunkWriter>: Send + Sync {
+    /// The oldest full chunk, if there is one; with `flush`, all that there is counts as full.
+    /// Memory of a chunk that was written is used again.
+    fn next_chunk(&self, flush: bool, written: Option<W::Chunk>) -> Option<W::Chunk>;
+
+    /// Ends the recording: nothing is written any more.
+    fn stop(&self);
+
+    /// What the flight recorder holds, and the path for a dump of it.
+    fn last(&self, reason: Reason) -> Option<(W::Flight, PathBuf)>;
+}
+
+impl<T: Traced> Journaled<WriterOf<T>> for T {
+    fn next_chunk(
+        &self,
+        flush: bool,
+        written: Option<<WriterOf<T> as ChunkWriter>::Chunk>,
+    ) -> Option<<WriterOf<T> as ChunkWriter>::Chunk> {
+        self.locked(|recorded| recorded.next_chunk(flush, written))
+    }
+
+    fn stop(&self) {
+        self.locked(Recorded::drop_journal);
+    }
+
+    fn last(&self, reason: Reason) -> Option<(FlightOf<T>, PathBuf)> {
+        let path = self.traces().path(reason)?;
+        Some((self.locked(|recorded| recorded.flight_recording())?, path))
+    }
+}
