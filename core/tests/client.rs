@@ -6,15 +6,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bson::oid::ObjectId;
-use bson::rawdoc;
+use bson::{RawDocument, rawdoc};
 use cenote_core::address::ServerAddress;
 use cenote_core::client::{
     ClientError, HeartbeatEvent, SelectionError, Selector, ServerStatus, TopologyEvent, seen,
 };
+use cenote_core::connect::{ClientMetadata, ConnectionDescription, Environment, EstablishOptions};
 use cenote_core::error::{
     CommandError, ConnectionError, OperationError, PoolError, RetryWrites, Stage, label,
 };
-use cenote_core::monitor::{self, ServerDescription};
+use cenote_core::monitor::{self, RoundTrip, ServerDescription};
 use cenote_core::pool::{CheckOutError, Instant, NoPayload, PoolOptions, PoolState, Snapshot};
 use cenote_core::topology::{self, TopologyDescription};
 
@@ -89,6 +90,35 @@ fn servers_are_shown_with_what_may_be_done() {
     let timed_out = SelectionError::TimedOut { selector: Selector::Any, after, servers: both };
     let text = ClientError::from(timed_out).to_string();
     assert!(text.contains("within 3s: Unknown: a:27017: ") && text.contains(&shown), "{text}");
+}
+
+/// Role, set, round trip and tags of each server, wherever servers are shown.
+#[test]
+fn servers_are_shown_with_all_that_selects_them() {
+    let mut reply = rawdoc! {
+        "ok": 1, "maxWireVersion": 25, "setName": "rs0", "secondary": true,
+        "hosts": ["a:27017"], "tags": { "dc": "ny", "rack": "2\n" },
+    };
+    let described = |reply: &RawDocument| {
+        let client = ClientMetadata::new(None, &Environment::default()).expect("it fits");
+        let options = EstablishOptions::for_client(&client).for_monitor();
+        let hello = ConnectionDescription::from_reply(reply, &options).expect("a reply");
+        let average = Duration::from_micros(1_234);
+        let round_trip = Some(RoundTrip { average, minimum: Duration::ZERO });
+        Arc::new(ServerDescription::known(Arc::new(hello), round_trip, Instant::ORIGIN))
+    };
+    let status = ServerStatus::new(address("a"), described(&reply), snapshot());
+    let shown = "a:27017: RSSecondary of rs0, round trip 1.2ms, tags dc: ny, rack: 2 ";
+    assert_eq!(status.to_string(), format!("{shown} [{}]", snapshot()));
+    reply.append(bson::cstr!("hidden"), true);
+    let hidden = ServerStatus::new(address("b"), described(&reply), snapshot());
+    let both = seen(&TopologyDescription::default(), [status, hidden]);
+    assert_eq!(
+        both,
+        format!(
+            "Unknown: {shown}; b:27017: RSOther of rs0, round trip 1.2ms, tags dc: ny, rack: 2 "
+        )
+    );
 }
 
 #[test]

@@ -3,7 +3,7 @@ use std::sync::Arc;
 
 use crate::address::ServerAddress;
 use crate::connect::ServerKind;
-use crate::error::{ConnectionError, OneLine};
+use crate::error::ConnectionError;
 use crate::monitor::ServerDescription;
 use crate::pool::Snapshot;
 use crate::topology::TopologyDescription;
@@ -54,20 +54,8 @@ struct Seen<'a>(&'a ServerStatus);
 /// `db.example.com:27017: Unknown: TCP connect: … (check host and port, …)`.
 impl fmt::Display for Seen<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let ServerStatus { address, kind, description, .. } = self.0;
-        match kind {
-            Some(kind @ ServerKind::LoadBalancer) => write!(f, "{address}: {kind}")?,
-            Some(_) | None => write!(f, "{address}: {description}")?,
-        }
-        if let Some(round_trip) = description.round_trip {
-            write!(f, ", round trip {:.1?}", round_trip.average)?;
-        }
-        let tags = description.membership().map(|said| &said.tags);
-        let mut separator = ", tags ";
-        for (name, value) in tags.into_iter().flatten() {
-            write!(f, "{separator}{}: {}", OneLine::name(name), OneLine::name(value))?;
-            separator = ", ";
-        }
+        let ServerStatus { address, description, .. } = self.0;
+        write!(f, "{address}: {}", description.details())?;
         match description.error.as_ref().and_then(ConnectionError::advice) {
             Some(advice) => write!(f, " ({advice})"),
             None => Ok(()),

@@ -96,6 +96,13 @@ impl ServerDescription {
         self.kind().is_some_and(ServerKind::is_data_bearing)
     }
 
+    /// With its round trip and its tags, which `Display` leaves out: as in
+    /// `RSPrimary of rs0, round trip 1.2ms, tags dc: ny`.
+    #[must_use]
+    pub const fn details(&self) -> impl fmt::Display {
+        Details(self)
+    }
+
     /// Why it cannot be a server of the replica set of this name; `None` also while it is Unknown, and for a
     /// member that has no configuration yet, because it may still become one of that set.
     pub(crate) fn wrong_set(&self, wanted: &str) -> Option<ConnectionError> {
@@ -137,6 +144,25 @@ pub(super) fn wrong_set(hello: &ConnectionDescription, wanted: &str) -> Option<C
     let wanted = OneLine::name(wanted);
     let reason = format!("the server {belongs}, not to `{wanted}`: correct the host or replicaSet");
     Some(ConnectionError::configuration(Stage::Hello, &reason))
+}
+
+struct Details<'a>(&'a ServerDescription);
+
+impl fmt::Display for Details<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(description) = self;
+        write!(f, "{description}")?;
+        if let Some(round_trip) = description.round_trip {
+            write!(f, ", round trip {:.1?}", round_trip.average)?;
+        }
+        let tags = description.membership().map(|said| &said.tags);
+        let mut separator = ", tags ";
+        for (name, value) in tags.into_iter().flatten() {
+            write!(f, "{separator}{}: {}", OneLine::name(name), OneLine::name(value))?;
+            separator = ", ";
+        }
+        Ok(())
+    }
 }
 
 /// As in `RSPrimary of rs0` or `Unknown: tcp: connection refused`.

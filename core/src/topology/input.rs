@@ -28,3 +28,15 @@ pub enum Input {
     /// The client closes: every server is removed, and all inputs are ignored.
     Close,
 }
+
+impl Input {
+    /// The name.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Described { .. } => "Described",
+            Self::Hosts { .. } => "Hosts",
+            Self::Close => "Close",
+        }
+    }
+}

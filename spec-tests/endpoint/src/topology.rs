@@ -1,10 +1,11 @@
 //! What the server is part of, and how it says so.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use bson::oid::ObjectId;
 use bson::raw::{RawArrayBuf, RawDocumentBuf, cstr};
-use bson::{DateTime, Timestamp, rawdoc};
+use bson::{DateTime, Document, Timestamp, rawdoc};
 
 use super::entropy::Entropy;
 
@@ -35,6 +36,8 @@ pub struct ReplicaSet {
     pub me: Option<String>,
     /// `host:port` of the primary, if it is another member that this one knows of.
     pub other_primary: Option<String>,
+    /// Its tags, which read preferences refer to.
+    pub tags: BTreeMap<String, String>,
 }
 
 /// What a member is in its replica set.
@@ -71,6 +74,7 @@ impl ReplicaSet {
             hosts: Vec::new(),
             me: None,
             other_primary: None,
+            tags: BTreeMap::new(),
         }
     }
 }
@@ -291,6 +295,11 @@ impl TopologyState {
         reply.append(cstr!("me"), me.as_str());
         if set.role == Role::Primary {
             reply.append(cstr!("electionId"), self.election());
+        }
+        if !set.tags.is_empty() {
+            let tags: Document =
+                set.tags.iter().map(|(name, tag)| (name.clone(), tag.into())).collect();
+            reply.append(cstr!("tags"), RawDocumentBuf::try_from(tags).unwrap_or_default());
         }
         reply.append(cstr!("lastWrite"), last_write(wall_clock));
     }

@@ -1,14 +1,17 @@
 //! Three members, each watched.
 
+use std::collections::BTreeMap;
+
 use bson::rawdoc;
-use cenote_core::client::Selector;
+use cenote_core::client::{ReadPreference, Selector};
 use cenote_core::connect::ServerKind;
 use cenote_core::pool::Status;
+use cenote_core::uri::ReadPreferenceMode;
 use cenote_endpoint::{ReplicaSet, Role, Server, Topology};
 
 use crate::shells::{Shell, on_all_runtimes};
 use crate::world::{
-    SOON, World, commands, join, member, open, standalone, tell, three, until_open,
+    SOON, World, change_set, commands, join, member, open, standalone, tell, three, until_open,
 };
 
 on_all_runtimes!(
@@ -18,6 +21,7 @@ on_all_runtimes!(
     two_monitoring_sockets_a_server,
     a_change_of_primary,
     what_is_told_of_a_server,
+    what_selects_a_server_is_shown,
 );
 
 // SD-02, SD-07: what each member is, a pool for each, and a server for each wish.
@@ -146,4 +150,44 @@ fn what_is_told_of_a_server(shell: Shell) {
     world.client.close();
     let told = world.server_events();
     assert!(told.ends_with(&["ServerClosed", "TopologyDescriptionChanged", "TopologyClosed"]));
+}
+
+/// Role, set, round trip and tags of each server: by `servers`, and by the error when none fits.
+fn what_selects_a_server_is_shown(shell: Shell) {
+    let set = three();
+    let tagged = |dc: &str| BTreeMap::from([("dc".to_owned(), dc.to_owned())]);
+    for (endpoint, dc) in set.iter().zip(["ny", "sf"]) {
+        change_set(endpoint, |set| ReplicaSet { tags: tagged(dc), ..set });
+    }
+    let options = "replicaSet=rs0&serverSelectionTimeoutMS=300";
+    let world = World::of(shell, &[&set[0], &set[1], &set[2]], options);
+    world.until_all_known();
+    let in_dc = |dc: &str| {
+        let mut preference = ReadPreference::of_mode(ReadPreferenceMode::Nearest);
+        preference.tag_sets = vec![tagged(dc)];
+        Selector::ReadPreference(preference)
+    };
+    let chosen = world.check_out(&in_dc("sf")).shown();
+    assert!(chosen.contains(&format!("{:?}", set[1].address())), "{chosen}");
+    let shown: Vec<_> = world.client.servers().iter().map(ToString::to_string).collect();
+    let error = world.client.check_out(&in_dc("tokyo")).err().expect("none is there").to_string();
+    assert!(
+        error.contains(" within 3") && error.contains(": ReplicaSetWithPrimary rs0: "),
+        "{error}"
+    );
+    for (endpoint, [role, tags]) in set.iter().zip([
+        ["RSPrimary", ", tags dc: ny"],
+        ["RSSecondary", ", tags dc: sf"],
+        ["RSSecondary", ""],
+    ]) {
+        let begin = format!("{}: {role} of rs0, round trip ", endpoint.address());
+        let told = shown.iter().find(|it| it.starts_with(&begin)).expect("it is known");
+        let (_, rest) = told.split_once(&begin).expect("its beginning");
+        // The unit of the time is one letter or two, and then come tags and the pool.
+        assert!(rest.contains(&format!("s{tags} [")), "{told}");
+        let (_, rest) = error.split_once(&begin).unwrap_or_else(|| panic!("{begin}: {error}"));
+        let one = rest.split(';').next().unwrap_or_default();
+        assert!(one.ends_with(&format!("s{tags}")), "{one}: {error}");
+    }
+    world.client.close();
 }
