@@ -75,7 +75,7 @@ fn main() -> ExitCode {
         Command::Run(arguments) => run::run(&arguments).map_err(Into::into),
         #[cfg(all(unix, feature = "top"))]
         Command::Top(arguments) => top::run(&arguments).map_err(Into::into),
-        Command::Replay(arguments) => replay::run(&arguments).map_err(Into::into),
+        Command::Replay(arguments) => replay::run(*arguments).map_err(Into::into),
         Command::Record(arguments) => record::run(&arguments).map_err(Into::into),
         Command::Check(arguments) => check::run(&arguments).map_err(Into::into),
         #[cfg(feature = "conform")]

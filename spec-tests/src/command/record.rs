@@ -1,6 +1,6 @@
 //! `cenote record`
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -9,12 +9,13 @@ use cenote_core::trace::JournalOptions;
 use thiserror::Error;
 
 use cenote_simulation::replay::record;
+use cenote_simulation::replay::topology::record::fail_over;
 use cenote_simulation::replay::traffic::Scene;
 
 /// Arguments of `cenote record`.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// The file to write
+    /// The file to write; for --case fail-over, the folder
     out: PathBuf,
     /// Seed of the random numbers; the same seed gives the same file
     #[arg(long, default_value_t = 0)]
@@ -79,11 +80,14 @@ pub enum Case {
     SlowServer,
     /// A clear because a monitor failed
     Cleared,
+    /// A replica set that fails over: a folder with the traces of the topology and of three pools
+    FailOver,
 }
 
 impl Case {
-    fn scene(self, seed: u64) -> Scene {
-        match self {
+    /// That of one pool; `None` if there are several.
+    fn scene(self, seed: u64) -> Option<Scene> {
+        Some(match self {
             Self::TooSmall => Scene::too_small(seed),
             Self::Shedding => Scene::shedding(seed),
             Self::Leak => Scene::leak(seed),
@@ -91,7 +95,8 @@ impl Case {
             Self::Overloaded => Scene::overloaded(seed),
             Self::SlowServer => Scene::slow_server(seed),
             Self::Cleared => Scene::cleared(seed),
-        }
+            Self::FailOver => return None,
+        })
     }
 }
 
@@ -120,13 +125,17 @@ fn write(arguments: &Arguments) -> io::Result<()> {
     let journal = JournalOptions::default()
         .with_actions(arguments.actions)
         .with_fingerprint_every(arguments.fingerprint_every);
+    let scene = arguments.case.map(|case| case.scene(arguments.seed));
+    if let Some(None) = scene {
+        return write_client(arguments, journal);
+    }
     let file = File::create(&arguments.out)?;
     if arguments.random {
         let steps = usize::try_from(arguments.steps).unwrap_or(usize::MAX);
         return record::random(arguments.seed, steps, journal, file).map(drop);
     }
-    if let Some(case) = arguments.case {
-        return record::traffic(case.scene(arguments.seed), u64::MAX, journal, file).map(drop);
+    if let Some(Some(scene)) = scene {
+        return record::traffic(scene, u64::MAX, journal, file).map(drop);
     }
     let scene = Scene::new(arguments.seed, arguments.connections);
     let scene = Scene {
@@ -138,4 +147,13 @@ fn write(arguments: &Arguments) -> io::Result<()> {
         ..scene
     };
     record::traffic(scene, arguments.steps, journal, file).map(drop)
+}
+
+/// The traces of a client, in a folder.
+fn write_client(arguments: &Arguments, journal: JournalOptions) -> io::Result<()> {
+    fs::create_dir_all(&arguments.out)?;
+    for (name, trace) in fail_over(arguments.seed, journal)? {
+        fs::write(arguments.out.join(name), trace)?;
+    }
+    Ok(())
 }

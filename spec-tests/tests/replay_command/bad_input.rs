@@ -215,8 +215,14 @@ fn what_is_no_trace_at_all_is_told_in_one_line() {
     }
     let (status, error) = bad(&["replay", text(&folder.path("nowhere"))]);
     assert!(status == 2 && error.contains("nowhere"), "{error}");
-    let (status, error) = bad(&["replay", text(&folder.path(""))]);
-    assert!(status == 2 && error.contains("directory"), "{error}");
+    let without = folder.path("without");
+    std::fs::create_dir(&without).expect("a folder");
+    let (status, error) = bad(&["replay", text(&without)]);
+    assert!(
+        status == 2
+            && error.ends_with("without: a folder without a trace: files whose names end in .bson"),
+        "{error}"
+    );
 }
 
 #[test]

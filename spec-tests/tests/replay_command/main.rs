@@ -5,6 +5,7 @@ mod bad_input;
 mod command_line;
 mod explain;
 mod perfetto;
+mod topology;
 mod what_if;
 
 use std::io::Write as _;

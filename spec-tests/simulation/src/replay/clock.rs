@@ -22,9 +22,14 @@ impl Clock {
     /// The clock of a trace, shown with this offset from UTC. A trace with the origin 0, 1970, has no
     /// wall-clock time.
     pub fn new(header: &TraceHeader, offset: UtcOffset) -> Self {
-        let known = Some(header.origin).filter(|&origin| origin != 0);
+        Self::from(header.origin, header.start, offset)
+    }
+
+    /// The same for a trace of any kind with this origin, which starts then.
+    pub fn from(origin: i64, start: Instant, offset: UtcOffset) -> Self {
+        let known = Some(origin).filter(|&origin| origin != 0);
         let origin = known.map(|origin| origin.saturating_add(offset.milliseconds()));
-        Self { origin, offset, start: header.start }
+        Self { origin, offset, start }
     }
 
     /// The time of day with milliseconds, `03:07:12.684`; with the date on another day than that of the

@@ -5,10 +5,11 @@ use std::str::FromStr;
 
 use cenote_core::pool::{Action, Input, Instant, Snapshot, Status};
 use cenote_core::trace::Traced;
+use cenote_core::trace::topology::ActionRecord;
 
 use super::clock::{Clock, NoClock, TimePoint};
-use super::filter::{ACTIONS, name_of, similar};
-use cenote_check::event_json;
+use super::filter::{Names, name_of, similar};
+use super::topology;
 
 /// A condition on a step and its result.
 #[derive(Clone, Debug, PartialEq)]
@@ -95,13 +96,21 @@ impl Condition {
             Self::Input(name) => result.input.name() == name.as_str(),
             Self::Action(name) => result.actions.iter().any(|action| name_of(action) == name.as_str()),
             Self::Step(comparison, number) => comparison.holds(result.step, *number),
-            Self::At(comparison, TimePoint::Seconds(nanos)) => {
-                let is_equal = *comparison == Comparison::Equal;
-                let comparison = if is_equal { Comparison::AtLeast } else { *comparison };
-                comparison.holds(result.at.as_nanos(), *nanos)
-            }
-            Self::At(_, TimePoint::OfDay(_) | TimePoint::Date(_)) => false,
+            Self::At(comparison, time) => comparison.holds_at(result.at, *time),
         }
+    }
+
+    /// Whether the condition holds for a step of a topology; `None` if it is one of pools.
+    pub fn holds_for_topology(&self, view: &topology::View<'_>) -> Option<bool> {
+        let named =
+            |name: &str| view.actions.iter().any(|action| ActionRecord::of(action).name == name);
+        Some(match self {
+            Self::Count(..) | Self::Status(_) => return None,
+            Self::Event(name) | Self::Action(name) => named(name),
+            Self::Input(name) => view.step.input.name() == name.as_str(),
+            Self::Step(comparison, number) => comparison.holds(view.step.number, *number),
+            Self::At(comparison, time) => comparison.holds_at(view.step.at, *time),
+        })
     }
 
     /// With a wall-clock time as the time of the trace.
@@ -169,6 +178,15 @@ impl Comparison {
         }
     }
 
+    /// `=` is the first time at or after it. A wall-clock time never comes.
+    fn holds_at(self, at: Instant, time: TimePoint) -> bool {
+        let comparison = if self == Self::Equal { Self::AtLeast } else { self };
+        match time {
+            TimePoint::Seconds(nanos) => comparison.holds(at.as_nanos(), nanos),
+            TimePoint::OfDay(_) | TimePoint::Date(_) => false,
+        }
+    }
+
     fn holds(self, left: u64, right: u64) -> bool {
         match self {
             Self::Equal => left == right,
@@ -211,15 +229,13 @@ impl fmt::Display for InvalidCondition {
              action=ReportLeak, step=40, at=1.5 (seconds) or at=03:07:12",
             self.0
         )?;
-        let names: &[&str] = match self.0.split_once('=') {
-            Some(("event", _)) => &event_json::TYPES,
-            Some(("input", _)) => &INPUTS,
-            Some(("action", _)) => &ACTIONS,
+        let (names, name) = match self.0.split_once('=') {
+            Some(("event", name)) => (Names::Events, name),
+            Some(("input", name)) => (Names::Inputs, name),
+            Some(("action", name)) => (Names::Actions, name),
             Some(_) | None => return Ok(()),
         };
-        let (_, name) = self.0.split_once('=').unwrap_or_default();
-        similar(name, names.iter().copied())
-            .map_or(Ok(()), |name| write!(f, "; did you mean {name}?"))
+        similar(name, names.known()).map_or(Ok(()), |name| write!(f, "; did you mean {name}?"))
     }
 }
 
@@ -243,16 +259,13 @@ fn parse(text: &str) -> Option<Condition> {
         .min_by_key(|&(at, _, sign)| (at, std::cmp::Reverse(sign.len())))?;
     let (key, value) = (text[..at].trim(), text[at + sign.len()..].trim());
     let is_equal = comparison == Comparison::Equal;
+    let named = |names: Names| names.known().any(|known| known == value).then(|| value.to_owned());
     match key {
         "step" => Some(Condition::Step(comparison, value.parse().ok()?)),
         "at" => Some(Condition::At(comparison, value.parse().ok()?)),
-        "event" if is_equal => {
-            event_json::TYPES.contains(&value).then(|| Condition::Event(value.to_owned()))
-        }
-        "input" if is_equal => INPUTS.contains(&value).then(|| Condition::Input(value.to_owned())),
-        "action" if is_equal => {
-            ACTIONS.contains(&value).then(|| Condition::Action(value.to_owned()))
-        }
+        "event" if is_equal => named(Names::Events).map(Condition::Event),
+        "input" if is_equal => named(Names::Inputs).map(Condition::Input),
+        "action" if is_equal => named(Names::Actions).map(Condition::Action),
         "status" if is_equal => [Status::Paused, Status::Ready, Status::Closed]
             .into_iter()
             .find(|status| status.to_string() == value)

@@ -6,6 +6,7 @@ use cenote_core::uri::similar_name;
 
 use super::condition::INPUTS;
 use super::step_reader::View;
+use super::topology;
 use cenote_check::event_json;
 
 /// Lets steps pass that match everything that is set.
@@ -29,7 +30,7 @@ pub struct Filter {
 ///
 /// If no input, event or action has that name.
 pub fn known_type(name: &str) -> Result<String, String> {
-    let known = || INPUTS.iter().chain(&event_json::TYPES).chain(&ACTIONS).copied();
+    let known = || Names::ALL.into_iter().flat_map(Names::known);
     if known().any(|known| known == name) {
         return Ok(name.to_owned());
     }
@@ -52,9 +53,34 @@ pub fn similar(
     leak.or_else(move || similar_name(name, &mut known))
 }
 
-/// The names of inputs, events and actions.
-pub fn known_types() -> [(&'static str, &'static [&'static str]); 3] {
-    [("Inputs", &INPUTS), ("Events", &event_json::TYPES), ("Actions", &ACTIONS)]
+/// What a name is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Names {
+    /// Inputs.
+    Inputs,
+    /// Events.
+    Events,
+    /// Actions other than events.
+    Actions,
+}
+
+impl Names {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Inputs, Self::Events, Self::Actions];
+
+    /// The names in traces of pools, and in those of topologies.
+    pub const fn of_traces(self) -> [&'static [&'static str]; 2] {
+        match self {
+            Self::Inputs => [&INPUTS, &topology::INPUTS],
+            Self::Events => [&event_json::TYPES, &topology::EVENTS],
+            Self::Actions => [&ACTIONS, &topology::ACTIONS],
+        }
+    }
+
+    /// The names in traces of both.
+    pub fn known(self) -> impl Iterator<Item = &'static str> + Clone {
+        self.of_traces().into_iter().flatten().copied()
+    }
 }
 
 /// The names of actions other than events.

@@ -16,4 +16,5 @@ pub mod step_reader;
 pub mod stepper;
 mod symbolic;
 pub mod text;
+pub mod topology;
 pub mod traffic;

@@ -23,10 +23,26 @@ pub fn traffic<W: io::Write>(
     journal: JournalOptions,
     sink: W,
 ) -> io::Result<W> {
+    traffic_of(ADDRESS, scene, steps, journal, sink)
+}
+
+/// The same for the pool of this server.
+///
+/// # Errors
+///
+/// I/O errors of the sink.
+pub fn traffic_of<W: io::Write>(
+    address: &str,
+    scene: Scene,
+    steps: u64,
+    journal: JournalOptions,
+    sink: W,
+) -> io::Result<W> {
     let ignore = &mut |_: Action<Simulated>| {};
     let pool = PoolState::new(Instant::ORIGIN, scene.options.clone(), ignore);
     let pool = pool.expect("a scene has usable options");
-    let mut run = RecordedRun::begin_at(scene.origin, pool, journal, sink);
+    let info = info(address).with_origin(scene.origin);
+    let mut run = RecordedRun::begin_with(info, pool, journal, sink);
     let checks_in_twice = scene.checks_in_twice;
     let mut traffic = Traffic::new(scene);
     let mut step = 0;
@@ -52,6 +68,12 @@ pub fn traffic<W: io::Write>(
         ));
     }
     run.finish()
+}
+
+const ADDRESS: &str = "db.example.com:27017";
+
+fn info(address: &str) -> TraceInfo {
+    TraceInfo::new(address).with_program(concat!("cenote ", env!("CARGO_PKG_VERSION")))
 }
 
 /// So many inputs without a check-in are too many.
@@ -120,14 +142,7 @@ where
     S::Cause: TraceCause,
 {
     pub(crate) fn begin(pool: PoolState<S>, journal: JournalOptions, sink: W) -> Self {
-        Self::begin_at(0, pool, journal, sink)
-    }
-
-    /// With a wall-clock time, in milliseconds since 1970.
-    fn begin_at(origin: i64, pool: PoolState<S>, journal: JournalOptions, sink: W) -> Self {
-        let program = concat!("cenote ", env!("CARGO_PKG_VERSION"));
-        let info = TraceInfo::new("db.example.com:27017").with_program(program);
-        Self::begin_with(info.with_origin(origin), pool, journal, sink)
+        Self::begin_with(info(ADDRESS), pool, journal, sink)
     }
 
     /// With a description of the trace.

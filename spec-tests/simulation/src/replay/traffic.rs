@@ -59,6 +59,10 @@ pub enum Change {
     MonitorFails(&'static str),
     /// A monitor marks the pool ready.
     MonitorSucceeds,
+    /// The tasks go to another server.
+    NoTasks,
+    /// The server is no member of its set any more: the pool is closed.
+    Removed,
 }
 
 impl Scene {
@@ -88,6 +92,9 @@ impl Scene {
         }
     }
 
+    /// 2026-01-01 03:07:00 UTC, in milliseconds since 1970.
+    pub const NIGHT: i64 = 1_767_236_820_000;
+
     /// A service that needs half of its ten connections, for the cases below: 40 tasks with a deadline of
     /// 200 ms. It begins on the first of January 2026 at 03:07:00 UTC.
     fn quiet(seed: u64) -> Self {
@@ -97,7 +104,7 @@ impl Scene {
             patience: Some(Duration::from_millis(200)),
             failure_every: 0,
             has_places: true,
-            origin: 1_767_236_820_000,
+            origin: Self::NIGHT,
             duration: Some(Duration::from_secs(20)),
             ..Self::new(seed, 10)
         }
@@ -164,6 +171,32 @@ impl Scene {
         ];
         Self { changes, ..Self::quiet(seed) }
     }
+
+    /// The pool of a primary that is lost at 03:07:12, and comes back three seconds later as a secondary.
+    pub fn lost_primary(seed: u64) -> Self {
+        let mut scene = Self::cleared(seed);
+        scene.changes.push((Duration::from_millis(12_050), Change::NoTasks));
+        scene
+    }
+
+    /// The pool of the member that is elected 600 ms after that, with its connections still to be established and
+    /// without anything in its caches.
+    pub fn new_primary(seed: u64) -> Self {
+        let (quiet, elected) = (Self::quiet(seed), Duration::from_millis(12_600));
+        let changes = vec![
+            (elected, Change::UseTime(20 * quiet.use_time)),
+            (elected, Change::MoreTasks(40)),
+            (Duration::from_secs(14), Change::UseTime(quiet.use_time)),
+        ];
+        Self { tasks: 0, establish_time: Duration::from_millis(60), changes, ..quiet }
+    }
+
+    /// The pool of a secondary that is removed from its set at 03:07:17.
+    pub fn removed(seed: u64) -> Self {
+        let (left, removed) = (Duration::from_millis(16_900), Duration::from_secs(17));
+        let changes = vec![(left, Change::NoTasks), (removed, Change::Removed)];
+        Self { tasks: 4, changes, ..Self::quiet(seed) }
+    }
 }
 
 /// The pool's payload types; causes are texts.
@@ -199,6 +232,7 @@ pub struct Traffic {
     at_once: Vec<Input<Simulated>>,
     /// Aborted connections.
     aborted: BTreeMap<ConnId, ()>,
+    has_tasks: bool,
 }
 
 impl Traffic {
@@ -212,6 +246,7 @@ impl Traffic {
             now: Instant::ORIGIN,
             at_once: Vec::new(),
             aborted: BTreeMap::new(),
+            has_tasks: true,
             scene,
         };
         traffic.later(Duration::from_millis(1), Due::Ready);
@@ -300,7 +335,7 @@ impl Traffic {
         match due {
             Due::Ready if pool.snapshot().status == Status::Paused => Some(Input::Ready),
             Due::Ready => None,
-            Due::Ask => Some(self.ask()),
+            Due::Ask => self.has_tasks.then(|| self.ask()),
             Due::Change(index) => self.change(index),
             Due::Established(id) if self.aborted.remove(&id).is_some() => None,
             Due::Established(id) if self.one_of(self.scene.failure_every) => {
@@ -336,6 +371,8 @@ impl Traffic {
                 return Some(Input::Clear { cause, interrupt: true, service: None });
             }
             Change::MonitorSucceeds => return Some(Input::Ready),
+            Change::NoTasks => self.has_tasks = false,
+            Change::Removed => return Some(Input::Close),
         }
         None
     }

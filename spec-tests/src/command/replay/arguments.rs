@@ -1,23 +1,38 @@
 //! What `cenote replay` can be told.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
+use super::Unplayable;
+use super::topology::Applies;
 use crate::command::output::{SameFile, expect_different};
 use cenote_core::trace::TraceHeader;
 use cenote_simulation::replay::clock::{self, Clock, NoClock, TimePoint, UtcOffset};
 use cenote_simulation::replay::condition::Condition;
 use cenote_simulation::replay::filter;
 use cenote_simulation::replay::shrink::Property;
+use cenote_simulation::replay::topology::{History, ServerHistory};
 #[cfg(feature = "simulation")]
 use cenote_simulation::what_if::{Goal, Grid, Loop};
 
 /// Arguments of `cenote replay`.
-#[derive(Debug, clap::Args)]
+#[derive(Clone, Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
-    /// Trace file; `-` is standard input
+    /// Trace file; `-` is standard input. Several traces of one client, or the folder that has them: of its
+    /// pools and of its topology
+    #[arg(value_name = "TRACE", required = true)]
+    pub(super) traces: Vec<PathBuf>,
+    /// The one of a pool that is looked at, or that of a topology.
+    #[arg(skip)]
     pub(super) trace: PathBuf,
+    /// What its servers were, if the trace of the topology was named, too.
+    #[arg(skip)]
+    pub(super) topology: Option<Arc<History>>,
+    /// What was read of standard input.
+    #[arg(skip)]
+    pub(super) beginning: Vec<u8>,
     /// Read as much as possible of a truncated or damaged trace
     #[arg(long)]
     pub(super) lenient: bool,
@@ -209,6 +224,10 @@ Examples:
   cenote replay incident.bson --explain --waiter 17
   cenote replay incident.bson --slowest 20 --leaks --clears
   cenote replay incident.bson --html page.html   a picture
+  cenote replay traces/                          all traces of a client: what changed, and what came of it
+  cenote replay traces/ --explain                the topology, and each pool
+  cenote replay traces/ --html page.html         servers and pools in one picture
+  cenote replay traces/topology.bson             what changed in the topology
   cenote replay before.bson --beside after.bson --html both.html
   cenote replay incident.bson --until 'waiting>100' --waiter 17
   cenote replay incident.bson --shrink event=ConnectionCheckOutFailed --out small.bson
@@ -231,13 +250,21 @@ Actions (--type, action=):
   StartEstablish, AbortEstablish, Deliver, CloseSocket, Interrupt, ReportLeak, StartDrain,
   AbortDrain, ReportUnanswered
 
+Of a topology (--type, input=, event=, action=):
+  Described, Hosts, Close, TopologyOpening, TopologyDescriptionChanged, TopologyClosed, ServerOpening,
+  ServerDescriptionChanged, ServerClosed, AddServer, RemoveServer
+
 Exit status: 0 everything recorded agrees, and no input was refused; 1 it does not, an input was refused,
 or a condition was not met; 2 bad usage, or an unreadable trace.";
 
 impl Arguments {
     /// The part of a trace with this header that was asked for.
     pub(super) fn part(&self, header: &TraceHeader) -> Result<Part, NoClock> {
-        let clock = Clock::new(header, self.utc_offset);
+        self.part_on(Clock::new(header, self.utc_offset))
+    }
+
+    /// The same on this clock.
+    pub(super) fn part_on(&self, clock: Clock) -> Result<Part, NoClock> {
         let time = |time: Option<TimePoint>| time.map(|time| clock.resolve(time)).transpose();
         let until = self.until.clone().map(|until| until.resolve(&clock)).transpose()?;
         Ok(Part { clock, from: time(self.from)?, to: time(self.to)?, until })
@@ -259,17 +286,62 @@ impl Arguments {
         self.explain && !self.all && self.waiter.is_empty()
     }
 
+    /// The same for another trace.
+    pub(super) fn of_pool(&self, trace: &Path) -> Self {
+        Self { trace: trace.to_owned(), ..self.clone() }
+    }
+
+    /// What became of the server of the pool with this trace, if the topology is known.
+    pub(super) fn server(&self, header: &TraceHeader) -> Option<ServerHistory> {
+        self.topology.as_ref().map(|history| ServerHistory::new(history, header))
+    }
+
+    /// Refuses options that mean nothing for these traces.
+    pub(super) fn expect_only(&self, applies: Applies) -> Result<(), Unplayable> {
+        let is_topology = applies == Applies::ToTopology;
+        let given = [
+            ("--events", self.events),
+            ("--slowest", self.slowest.is_some()),
+            ("--leaks", self.leaks),
+            ("--longer-than", self.longer_than.is_some() && is_topology),
+            ("--clears", self.clears),
+            ("--clear", !self.clear.is_empty()),
+            ("--connection", !self.connection.is_empty()),
+            ("--waiter", !self.waiter.is_empty()),
+            ("--beside", self.beside.is_some()),
+            ("--perfetto", self.perfetto.is_some()),
+            ("--step", self.step),
+            ("--diff", self.diff.is_some()),
+            ("--shrink", self.shrink.is_some()),
+            #[cfg(feature = "simulation")]
+            ("--what-if", self.what_if.is_some()),
+            #[cfg(feature = "simulation")]
+            ("--advise", self.advise.is_some()),
+            ("--json", self.json && !is_topology),
+            ("--until", self.until.is_some() && !is_topology),
+            ("--type", !self.r#type.is_empty() && !is_topology),
+            ("--json --explain", self.json && self.explain),
+        ];
+        let Some((option, _)) = given.iter().find(|(_, is_given)| *is_given) else { return Ok(()) };
+        let option = (*option).to_owned();
+        Err(match applies {
+            Applies::ToTopology => Unplayable::NotOfTopology { option },
+            Applies::ToSeveral => Unplayable::NotOfSeveral { option },
+        })
+    }
+
     /// What is read is not written over, nor anything that is written.
     pub(super) fn check_files(&self) -> Result<(), SameFile> {
-        expect_different(&[
-            ("the trace", Some(&self.trace)),
+        let traces = self.traces.iter().map(|trace| ("the trace", Some(trace.as_path())));
+        let files = traces.chain([
             ("--beside", self.beside.as_deref()),
             ("--html", self.html.as_deref()),
             ("--perfetto", self.perfetto.as_deref()),
             ("--out", self.out.as_deref()),
             #[cfg(feature = "simulation")]
             ("--svg", self.svg.as_deref()),
-        ])
+        ]);
+        expect_different(&files.collect::<Vec<_>>())
     }
 }
 

@@ -14,12 +14,14 @@ use crate::command::output::tell;
 pub(super) fn explain(arguments: &Arguments, out: &mut impl Write) -> Result<bool, Unplayable> {
     let path = &arguments.trace;
     let unplayable = |source| Unplayable::Trace { path: path.clone(), source };
-    let mut watch = StepReader::new(open(path)?).map_err(unplayable)?;
+    let mut watch = StepReader::new(open(path, &arguments.beginning)?).map_err(unplayable)?;
     let part = part(arguments, watch.header())?;
     let clock = part.clock;
     let mut analysis = Analysis::new(arguments.slowest.unwrap_or(EXAMPLES).max(EXAMPLES));
+    let server = arguments.server(watch.header());
+    let story = |waiter| Story::new(waiter, clock).following(server.clone());
     let mut stories: Vec<_> =
-        arguments.waiter.iter().map(|&waiter| (waiter, Story::new(waiter, clock))).collect();
+        arguments.waiter.iter().map(|&waiter| (waiter, story(waiter))).collect();
     let mut has_met = false;
     let outcome = watch.each(|view| {
         let at = view.step.at.as_nanos();
@@ -53,6 +55,7 @@ pub(super) fn explain(arguments: &Arguments, out: &mut impl Write) -> Result<boo
     screen.end("requests", out)?;
     let options = watch.pool().options().clone();
     let findings = Findings::new(analysis, watch.header(), clock, &options, arguments.longer_than);
+    let findings = findings.following(server);
     if let Some(count) = arguments.slowest {
         out.write_all(findings.slowest(count).as_bytes())?;
     }

@@ -4,12 +4,16 @@ mod arguments;
 mod draw;
 mod explain;
 mod print;
+mod several;
+mod sources;
+mod topology;
 #[cfg(feature = "simulation")]
 mod what_if;
 
 use std::fs::File;
-use std::io::{self, BufWriter, IsTerminal as _, Read, Write};
+use std::io::{self, BufWriter, Cursor, IsTerminal as _, Read, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use cenote_core::trace::{TraceError, TraceHeader};
 use thiserror::Error;
@@ -29,6 +33,7 @@ use draw::draw;
 pub(super) use draw::page;
 use explain::explain;
 use print::{none_refused, print, verify};
+use sources::Sources;
 
 /// Why a trace could not be replayed.
 #[derive(Debug, Error)]
@@ -77,6 +82,38 @@ pub enum Unplayable {
         /// The file.
         path: PathBuf,
     },
+    /// Standard input among several traces.
+    #[error("- is one trace: name files, or a folder")]
+    StandardInput,
+    /// Several traces of topologies, which belong to several clients or times.
+    #[error(
+        "{} and {} are both traces of a topology: name one of them, with the pools of its client",
+        first.display(), second.display()
+    )]
+    Topologies {
+        /// The first.
+        first: PathBuf,
+        /// The second.
+        second: PathBuf,
+    },
+    /// A folder without traces.
+    #[error("{}: a folder without a trace: files whose names end in .bson", path.display())]
+    NoTraces {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// An option that means nothing for the trace of a topology.
+    #[error("{option} does not apply to the trace of a topology: add the trace of a pool")]
+    NotOfTopology {
+        /// The option.
+        option: String,
+    },
+    /// An option that means nothing for several pools.
+    #[error("{option} is for one pool: name its trace, and that of the topology")]
+    NotOfSeveral {
+        /// The option.
+        option: String,
+    },
     /// The output cannot be written.
     #[error("cannot print: {0}")]
     Print(#[from] io::Error),
@@ -87,29 +124,54 @@ pub enum Unplayable {
 /// # Errors
 ///
 /// If a file cannot be read or written.
-pub fn run(arguments: &Arguments) -> Result<bool, Unplayable> {
+pub fn run(arguments: Arguments) -> Result<bool, Unplayable> {
     arguments.check_files()?;
     let mut out = BufWriter::new(io::stdout().lock());
+    let outcome = run_on(arguments, &mut out);
+    ended(outcome, &mut out)
+}
+
+/// On the trace of a topology, on the traces of several pools, or on that of one pool.
+fn run_on(mut arguments: Arguments, out: &mut impl Write) -> Result<bool, Unplayable> {
+    let mut sources = Sources::find(&arguments.traces)?;
+    arguments.beginning = std::mem::take(&mut sources.beginning);
+    let mut good = true;
+    if let Some(topology) = &sources.topology {
+        arguments.trace.clone_from(topology);
+        if sources.pools.is_empty() {
+            return topology::run(&arguments, out);
+        }
+        let (history, agrees) = topology::load(&arguments)?;
+        arguments.topology = Some(Arc::new(history));
+        good = agrees;
+    }
+    if let [pool] = sources.pools.as_slice() {
+        let arguments = arguments.of_pool(pool);
+        return Ok(of_pool(&arguments, out)? && good);
+    }
+    Ok(several::run(&arguments, &sources, good, out)? && good)
+}
+
+fn of_pool(arguments: &Arguments, out: &mut impl Write) -> Result<bool, Unplayable> {
     #[cfg(feature = "simulation")]
     if arguments.what_if.is_some() || arguments.advise.is_some() {
-        return ended(what_if::run(arguments, &mut out), &mut out);
+        return what_if::run(arguments, out);
     }
-    let outcome = if let Some(other) = &arguments.diff {
-        compare(arguments, other, &mut out)
+    if let Some(other) = &arguments.diff {
+        compare(arguments, other, out)
     } else if let Some(property) = &arguments.shrink {
-        shrink(arguments, property, &mut out)
+        shrink(arguments, property, out)
     } else if arguments.step {
-        step(arguments, &mut out)
+        step(arguments, out)
     } else if arguments.html.is_some() || arguments.perfetto.is_some() {
-        draw(arguments, &mut out)
+        draw(arguments, out)
     } else if arguments.explains() {
-        explain(arguments, &mut out)
+        explain(arguments, out)
     } else if arguments.quiet && arguments.until.is_none() {
-        verify(arguments, &mut out)
+        verify(arguments, out)
     } else {
-        print(arguments, &mut out)
-    };
-    ended(outcome, &mut out)
+        print(arguments, out)
+    }
 }
 
 /// The outcome when everything is printed; a reader that has seen enough is no failure.
@@ -125,9 +187,10 @@ fn ended(outcome: Result<bool, Unplayable>, out: &mut impl Write) -> Result<bool
     }
 }
 
-fn open(path: &Path) -> Result<Box<dyn Read>, Unplayable> {
+/// `beginning` is what was read of standard input before.
+fn open(path: &Path, beginning: &[u8]) -> Result<Box<dyn Read>, Unplayable> {
     if path == Path::new("-") {
-        return Ok(Box::new(io::stdin()));
+        return Ok(Box::new(Cursor::new(beginning.to_vec()).chain(io::stdin())));
     }
     match File::open(path) {
         Ok(file) => Ok(Box::new(file)),
@@ -153,7 +216,7 @@ fn ended_early(arguments: &Arguments, path: &Path, error: TraceError) -> Result<
 /// The complete trace in memory, as far as it is usable.
 fn load(arguments: &Arguments) -> Result<Option<History>, Unplayable> {
     let path = &arguments.trace;
-    let (history, problem) = History::read(open(path)?)
+    let (history, problem) = History::read(open(path, &arguments.beginning)?)
         .map_err(|source| Unplayable::Trace { path: path.clone(), source })?;
     let good = match problem {
         Some(error) => ended_early(arguments, path, error)?,
@@ -173,7 +236,8 @@ fn step(arguments: &Arguments, out: &mut impl Write) -> Result<bool, Unplayable>
 
 fn compare(arguments: &Arguments, other: &Path, out: &mut impl Write) -> Result<bool, Unplayable> {
     let paths = [arguments.trace.as_path(), other];
-    let difference = match diff(open(paths[0])?, open(paths[1])?) {
+    let first = open(paths[0], &arguments.beginning)?;
+    let difference = match diff(first, open(paths[1], &[])?) {
         Ok(difference) => difference,
         Err((which, error)) => return ended_early(arguments, paths[which], error),
     };

@@ -22,7 +22,7 @@ use super::{Arguments, Part, Unplayable, ended_early, open, part};
 pub(super) fn verify(arguments: &Arguments, out: &mut impl Write) -> Result<bool, Unplayable> {
     let path = &arguments.trace;
     let unplayable = |source| Unplayable::Trace { path: path.clone(), source };
-    let mut replay = Replay::new(open(path)?).map_err(unplayable)?;
+    let mut replay = Replay::new(open(path, &arguments.beginning)?).map_err(unplayable)?;
     let mut failed = 0;
     let mut count = |action| failed += u64::from(is_failure(&action));
     let mut refused = 0;
@@ -70,7 +70,8 @@ fn is_failure(action: &Action<Traced>) -> bool {
 /// Prints the selected steps.
 pub(super) fn print(arguments: &Arguments, out: &mut impl Write) -> Result<bool, Unplayable> {
     let unplayable = |source| Unplayable::Trace { path: arguments.trace.clone(), source };
-    let mut watch = StepReader::new(open(&arguments.trace)?).map_err(unplayable)?;
+    let mut watch =
+        StepReader::new(open(&arguments.trace, &arguments.beginning)?).map_err(unplayable)?;
     let mut printer = Printer::new(arguments, part(arguments, watch.header())?, &watch);
     printer.start(&watch, out)?;
     let mut printed = Ok(());
@@ -114,7 +115,9 @@ impl<'a> Printer<'a> {
             to,
             types: arguments.r#type.clone(),
         };
-        let (address, explainer) = (json::address(watch.header()), Explainer::new(clock));
+        let server = arguments.server(watch.header());
+        let explainer = Explainer::new(clock).following(server);
+        let address = json::address(watch.header());
         Self {
             arguments,
             address,

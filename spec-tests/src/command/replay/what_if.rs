@@ -97,7 +97,7 @@ const SEED: u64 = 0;
 impl Case {
     fn read(arguments: &Arguments) -> Result<Self, Unplayable> {
         let path = &arguments.trace;
-        let (header, workload, error) = Workload::read(open(path)?)
+        let (header, workload, error) = Workload::read(open(path, &arguments.beginning)?)
             .map_err(|source| Unplayable::Trace { path: path.clone(), source })?;
         let is_good = match error {
             Some(error) => ended_early(arguments, path, error)?,

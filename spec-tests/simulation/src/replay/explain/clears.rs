@@ -10,6 +10,7 @@ use crate::replay::clock::Clock;
 use crate::replay::holders::Activity;
 use crate::replay::step_reader::View;
 use crate::replay::text::{counted, grouped, span};
+use crate::replay::topology::Reason;
 
 /// The clears of a trace.
 #[derive(Clone, Debug, Default)]
@@ -46,6 +47,8 @@ pub(super) struct Clear {
     pub(super) ready: Option<Instant>,
     /// Connections that were established since the pool became ready.
     pub(super) established: u64,
+    /// The change of the topology that it follows, if that is known.
+    pub(super) because: Option<Reason>,
 }
 
 /// The first of many, and their number.
@@ -138,6 +141,7 @@ impl Clear {
             closed: Few::default(),
             ready: None,
             established: 0,
+            because: None,
         }
     }
 
@@ -198,7 +202,7 @@ impl Clear {
             (None, None) => "not ready again".to_owned(),
         };
         format!(
-            "{}  {}, {}, {} closed, {ready} ({})",
+            "{}  {}, {}, {} closed, {ready} ({}){}",
             clock.short(self.at),
             counted(self.failed(), "request failed", "requests failed"),
             if self.interrupts {
@@ -207,8 +211,15 @@ impl Clear {
                 "none interrupted".to_owned()
             },
             grouped(self.closed.count),
-            self.cause
+            self.cause,
+            self.because()
         )
+    }
+
+    /// In a few words, for behind the cause.
+    pub(super) fn because(&self) -> String {
+        let because = self.because.as_ref().map(|it| format!(", because {}", it.brief));
+        because.unwrap_or_default()
     }
 
     fn tell(&self, clock: &Clock) -> String {
@@ -221,6 +232,9 @@ impl Clear {
             &format!("clear {:<8}", self.number),
             &format!("at {at}, step {step}{service}: {}", self.cause),
         );
+        if let Some(Reason { at, text: because, .. }) = &self.because {
+            paragraph(&mut text, "because       ", &format!("{because}, at {}", clock.both(*at)));
+        }
         let connections = counted(self.total.into(), "connection", "connections");
         let Self { in_use, pending, .. } = self;
         let before = format!("{connections}, {in_use} in use, {pending} being established");

@@ -12,6 +12,7 @@ use crate::replay::clock::Clock;
 use crate::replay::holders::{Activity, Holders, Request};
 use crate::replay::step_reader::View;
 use crate::replay::text::{counted, span};
+use crate::replay::topology::ServerHistory;
 
 use super::wait::{Counts, Obstacle};
 
@@ -23,13 +24,21 @@ pub struct Explainer {
     establishments: Typical,
     /// The time and the cause of the last clear.
     paused: Option<(Instant, Option<Cause>)>,
+    /// What became of the server of the pool, if that is known.
+    server: Option<ServerHistory>,
 }
 
 impl Explainer {
     /// Creates one for a trace from its beginning; what happened before it is unknown.
     pub fn new(clock: Clock) -> Self {
         let (uses, establishments) = (Typical::default(), Typical::default());
-        Self { clock, uses, establishments, paused: None }
+        Self { clock, uses, establishments, paused: None, server: None }
+    }
+
+    /// With the change of the topology that each failure follows.
+    #[must_use]
+    pub fn following(self, server: Option<ServerHistory>) -> Self {
+        Self { server, ..self }
     }
 
     /// Explains the check-outs that failed in a step, and updates the statistics.
@@ -86,6 +95,13 @@ impl Explainer {
                 )
             }
         };
+        let asked = asked.map_or(now, |request| request.started);
+        let reason = self.server.as_ref().and_then(|server| server.before_wait(asked, now));
+        if let Some(reason) = reason {
+            let at = self.clock.short(reason.at);
+            let _ =
+                write!(text, " This follows a change of the topology: {} at {at}.", reason.text);
+        }
         text
     }
 

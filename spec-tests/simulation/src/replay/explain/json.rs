@@ -11,6 +11,7 @@ use super::statistics::Quantiles;
 use super::summary::Findings;
 use super::wait::{Outcome, Wait};
 use crate::replay::json::seconds;
+use crate::replay::topology::Reason;
 
 impl Findings {
     /// Everything that was found, with at most this many of the longest waits.
@@ -60,6 +61,7 @@ impl Findings {
             "last": self.moment(members.last),
             "longest": self.wait_json(&members.longest),
             "cause": self.cause(group, members),
+            "follows": self.followed(group, members).map(|it| self.reason_json(&it)),
         })
     }
 
@@ -102,6 +104,7 @@ impl Findings {
             "at": self.moment(clear.at),
             "step": clear.step,
             "cause": clear.cause,
+            "because": clear.because.as_ref().map(|it| self.reason_json(it)),
             "interrupts": clear.interrupts,
             "serviceId": clear.service,
             "failedAfterWait": clear.cleared.count,
@@ -111,6 +114,10 @@ impl Findings {
             "ready": clear.ready.map(|at| self.moment(at)),
             "established": clear.established,
         })
+    }
+
+    fn reason_json(&self, reason: &Reason) -> Value {
+        json!({ "at": self.moment(reason.at), "change": reason.text })
     }
 
     /// Seconds since the origin, and the wall-clock time if there is one.

@@ -15,10 +15,13 @@ use crate::replay::filter::connection_of;
 use crate::replay::holders::Activity;
 use crate::replay::step_reader::View;
 use crate::replay::text::{counted, failure, grouped, span};
+use crate::replay::topology::ServerHistory;
 
 /// Follows one request through a replay.
 #[derive(Clone, Debug)]
 pub struct Story {
+    /// What became of the server of the pool, if that is known.
+    server: Option<ServerHistory>,
     waiter: WaiterId,
     clock: Clock,
     begin: Option<Begin>,
@@ -65,6 +68,7 @@ impl Story {
     /// The story of this request.
     pub fn new(waiter: u64, clock: Clock) -> Self {
         Self {
+            server: None,
             waiter: WaiterId(waiter),
             clock,
             begin: None,
@@ -75,6 +79,12 @@ impl Story {
             own: None,
             last: Instant::ORIGIN,
         }
+    }
+
+    /// With the changes of the topology during the wait.
+    #[must_use]
+    pub fn following(self, server: Option<ServerHistory>) -> Self {
+        Self { server, ..self }
     }
 
     /// Takes a step.
@@ -134,6 +144,7 @@ impl Story {
         paragraph(&mut text, "when it came   ", &format!("{obstacle}; {ahead}"));
         self.held(begin, at_most, &mut text);
         self.events(at_most, &mut text);
+        self.topology(begin, at_most, &mut text);
         self.outcome(&mut text);
         Some(text)
     }
@@ -310,6 +321,24 @@ impl Story {
         let _ = writeln!(text, "meanwhile      {freed} became free or established");
         for line in self.events.lines(at_most) {
             let _ = writeln!(text, "  {line}");
+        }
+    }
+
+    /// What changed in the topology meanwhile, or what the wait follows.
+    fn topology(&self, begin: &Begin, at_most: usize, text: &mut String) {
+        let Some(server) = &self.server else { return };
+        let end = self.end.as_ref().map_or(self.last, |end| end.at);
+        let changes: Vec<_> = server.between(begin.at, end).collect();
+        for change in changes.iter().take(at_most) {
+            let told = format!("{} at {}", change, self.clock.short(change.at));
+            paragraph(text, "topology       ", &told);
+        }
+        if changes.is_empty() {
+            if let Some(reason) = server.before_wait(begin.at, end) {
+                let before = span(begin.at.saturating_since(reason.at));
+                let told = format!("{}, {before} before it came", reason.text);
+                paragraph(text, "topology       ", &told);
+            }
         }
     }
 

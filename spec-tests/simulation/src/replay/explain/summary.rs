@@ -15,6 +15,7 @@ use super::statistics::{Intervals, Quantiles, Sample};
 use super::wait::{Failure, Obstacle, Outcome, Wait};
 use crate::replay::clock::Clock;
 use crate::replay::text::{counted, grouped, span};
+use crate::replay::topology::{Reason, ServerHistory};
 
 /// The result of an [`Analysis`].
 #[derive(Clone, Debug)]
@@ -41,6 +42,8 @@ pub struct Findings {
     max_connecting: u32,
     /// The median.
     use_time: Option<Duration>,
+    /// What became of the server of the pool, if that is known.
+    server: Option<ServerHistory>,
 }
 
 #[derive(Clone, Debug)]
@@ -107,7 +110,19 @@ impl Findings {
                 .or(Some(PoolOptions::DEFAULT_MAX_POOL_SIZE))
                 .filter(|&max| max > 0),
             max_connecting: limits.1.unwrap_or(PoolOptions::DEFAULT_MAX_CONNECTING),
+            server: None,
         }
+    }
+
+    /// With the changes of the topology that clears and time-outs follow.
+    #[must_use]
+    pub fn following(mut self, server: Option<ServerHistory>) -> Self {
+        if let Some(server) = &server {
+            for clear in &mut self.clears.all {
+                clear.because = server.lost_at(clear.at);
+            }
+        }
+        Self { server, ..self }
     }
 
     /// What happened, on one screen.
@@ -276,8 +291,27 @@ impl Findings {
         paragraph(text, &format!("{name:<11}"), &told);
     }
 
-    /// The cause behind the limit.
+    /// The cause behind the limit, and the change of the topology that a time-out follows.
     pub(super) fn cause(&self, group: &Group, members: &Members) -> Option<String> {
+        let cause = self.cause_in_pool(group, members);
+        let Some(reason) = self.followed(group, members) else { return cause };
+        let follows = format!(
+            "follows a change of the topology: {} at {}",
+            reason.text,
+            self.clock.short(reason.at)
+        );
+        Some(cause.map_or_else(|| follows.clone(), |cause| format!("{cause}; {follows}")))
+    }
+
+    /// What the first of the requests follows that ran out of time.
+    pub(super) fn followed(&self, group: &Group, members: &Members) -> Option<Reason> {
+        let is_slow = matches!(group, Group::Failed(Failure::TimedOut | Failure::Shed, _));
+        let waited = u64::try_from(members.longest.duration().as_nanos()).unwrap_or(u64::MAX);
+        let from = Instant::from_nanos(members.first.as_nanos().saturating_sub(waited));
+        self.server.as_ref().filter(|_| is_slow)?.before_wait(from, members.first)
+    }
+
+    fn cause_in_pool(&self, group: &Group, members: &Members) -> Option<String> {
         let obstacle = match group {
             Group::Failed(_, obstacle) => *obstacle,
             Group::Waited(obstacle) => Some(*obstacle),
@@ -372,9 +406,10 @@ impl Findings {
             format!("{}, for {}", self.clock.short(ready), span(ready.saturating_since(clear.at)))
         });
         Some(format!(
-            "the pool was cleared at {} ({}) and paused until {until}; --clear {} tells more",
+            "the pool was cleared at {} ({}){} and paused until {until}; --clear {} tells more",
             self.clock.short(clear.at),
             clear.cause,
+            clear.because.as_ref().map(|_| clear.because() + ",").unwrap_or_default(),
             clear.number
         ))
     }
@@ -401,9 +436,10 @@ impl Findings {
         match self.clears.all.as_slice() {
             [] => "none".to_owned(),
             [one] => format!(
-                "one at {} ({}); --clear {}",
+                "one at {} ({}){}; --clear {}",
                 self.clock.short(one.at),
                 one.cause,
+                one.because(),
                 one.number
             ),
             [first, .., last] => format!(

@@ -16,6 +16,7 @@ use crate::replay::explain::{self, Analysis, Failure, Findings, Outcome};
 use crate::replay::holders::Activity;
 use crate::replay::step_reader::View;
 use crate::replay::text::{self, counted, span};
+use crate::replay::topology::ServerHistory;
 
 /// Gathers a [`Picture`].
 #[derive(Debug)]
@@ -95,10 +96,17 @@ impl Collector {
     }
 
     /// Ends everything that is still open.
-    pub fn finish(mut self, header: &TraceHeader, options: &PoolOptions, clock: Clock) -> Picture {
+    /// `server` is what became of the pool's server, if that is known.
+    pub fn finish(
+        mut self,
+        header: &TraceHeader,
+        options: &PoolOptions,
+        clock: Clock,
+        server: Option<ServerHistory>,
+    ) -> Picture {
         let waiting = self.analysis.still_waiting();
         self.abandon(&waiting);
-        let findings = Findings::new(self.analysis, header, clock, options, None);
+        let findings = Findings::new(self.analysis, header, clock, options, None).following(server);
         for (leak, line) in findings.leaked() {
             let (number, start) = (leak.connection, leak.since.as_nanos());
             let is_it = |usage: &&mut Use| usage.number == number && usage.start == start;
@@ -460,7 +468,7 @@ mod tests {
         let mut collector = Collector::new(reader.pool());
         while reader.step(|view| collector.add(view)).expect("it agrees").is_some() {}
         let clock = Clock::new(reader.header(), UtcOffset::default());
-        collector.finish(reader.header(), reader.pool().options(), clock)
+        collector.finish(reader.header(), reader.pool().options(), clock, None)
     }
 
     #[test]

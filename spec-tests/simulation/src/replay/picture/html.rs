@@ -4,34 +4,37 @@ use std::io::{self, BufWriter, Write};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use cenote_core::trace::TraceHeader;
 use flate2::Compression;
 use flate2::write::ZlibEncoder;
 use serde_json::{Value, json};
 
-use super::model::{Fault, MarkKind, Picture, UseKind};
+use super::model::{Fault, MarkKind, Picture, Servers, Title, UseKind};
 
 /// Writes the page.
 ///
 /// # Errors
 ///
 /// I/O errors of the sink.
-pub fn html(picture: &Picture, header: &TraceHeader, out: &mut impl Write) -> io::Result<()> {
+pub fn html(picture: &Picture, title: &Title, out: &mut impl Write) -> io::Result<()> {
     let (columns, bytes) = columns(picture)?;
     let tick = tick(picture);
+    let (start, end) = picture.time();
     let about = json!({
-        "address": header.address,
-        "program": header.program,
-        "origin": header.origin,
-        "isNew": header.is_new,
+        "address": title.address,
+        "program": title.program,
+        "origin": title.origin,
+        "isNew": title.is_new,
+        "isTopology": picture.is_topology,
+        "servers": picture.servers.as_ref().map(|Servers(servers)| servers),
         "steps": picture.steps,
-        "start": picture.start,
-        "end": picture.end,
+        "start": start,
+        "end": end,
+        "traced": picture.end,
         "tick": tick,
         "utcOffset": picture.utc_offset,
         "summary": picture.summary,
         "clears": picture.clears,
-        "faults": faults(picture, header),
+        "faults": faults(picture, title),
         "texts": picture.texts,
         "columns": columns,
     });
@@ -55,18 +58,18 @@ pub(super) fn in_script(value: &Value) -> String {
 }
 
 /// Faults with their times in seconds since the origin. Without wall-clock time, they have no place.
-fn faults(picture: &Picture, header: &TraceHeader) -> Vec<Value> {
+fn faults(picture: &Picture, title: &Title) -> Vec<Value> {
     let one = |fault: &Fault| {
-        let at = (fault.at as f64 - header.origin as f64) / 1e3;
+        let at = (fault.at as f64 - title.origin as f64) / 1e3;
         let lasted = fault.lasted as f64 / 1e3;
         json!({ "name": fault.name, "at": at, "lasted": lasted, "text": fault.text })
     };
-    let known = picture.faults.iter().filter(|_| header.origin != 0);
+    let known = picture.faults.iter().filter(|_| title.origin != 0);
     known.map(one).collect()
 }
 
 /// The body of one function, in parts.
-const SCRIPT: [&str; 16] = [
+const SCRIPT: [&str; 17] = [
     include_str!("page/data.js"),
     include_str!("page/statistics.js"),
     include_str!("page/clock.js"),
@@ -74,6 +77,7 @@ const SCRIPT: [&str; 16] = [
     include_str!("page/shapes.js"),
     include_str!("page/charts.js"),
     include_str!("page/lanes.js"),
+    include_str!("page/servers.js"),
     include_str!("page/paint.js"),
     include_str!("page/words.js"),
     include_str!("page/panel.js"),
@@ -91,13 +95,14 @@ const PAGE: &str = include_str!("page/page.html");
 fn tick(picture: &Picture) -> u64 {
     // What exists at the start may have begun long before.
     let begin = beginning(picture);
-    (picture.end - begin) / u64::from(u32::MAX) + 1
+    (picture.time().1 - begin) / u64::from(u32::MAX) + 1
 }
 
 fn beginning(picture: &Picture) -> u64 {
     let lives = picture.lives.iter().map(|life| life.start);
     let waits = picture.waits.iter().map(|wait| wait.start);
-    lives.chain(waits).chain([picture.start]).min().unwrap_or(picture.start)
+    let start = picture.time().0;
+    lives.chain(waits).chain([start]).min().unwrap_or(start)
 }
 
 /// Numbers of 32 bits, column by column, compressed; and the name and length of each column. Times

@@ -6,10 +6,13 @@ mod html;
 mod model;
 mod perfetto;
 mod rows;
+mod servers;
 mod texts;
 
-pub use beside::beside;
+pub use beside::{beside, stacked};
 pub use collect::Collector;
 pub use html::html;
-pub use model::{Fault, Life, Limits, Mark, MarkKind, Picture, Point, Use, UseKind, Wait};
+pub use model::{
+    Fault, Life, Limits, Mark, MarkKind, Picture, Point, Servers, Title, Use, UseKind, Wait,
+};
 pub use perfetto::{packed_perfetto, perfetto};

@@ -1,5 +1,12 @@
 //! What a picture shows, as plain data.
 
+use cenote_core::trace::TraceHeader;
+use serde_json::Value;
+
+use super::servers;
+use crate::replay::clock::Clock;
+use crate::replay::topology::History;
+
 /// Everything that is drawn. Times are nanoseconds since the origin.
 #[derive(Clone, Debug, Default)]
 pub struct Picture {
@@ -31,6 +38,70 @@ pub struct Picture {
     pub faults: Vec<Fault>,
     /// The offset from UTC of wall-clock times, in minutes.
     pub utc_offset: i32,
+    /// The servers of the client, if the trace of its topology is drawn, too.
+    pub servers: Option<Servers>,
+    /// From when to when there is something to be seen, if that is more than the trace.
+    pub shown: Option<(u64, u64)>,
+    /// There is no pool, only servers.
+    pub is_topology: bool,
+}
+
+/// The servers of a client, for the page.
+#[derive(Clone, Debug)]
+pub struct Servers(pub(super) Value);
+
+impl Servers {
+    /// How many there are.
+    pub(super) fn count(&self) -> usize {
+        self.0["addresses"].as_array().map_or(0, Vec::len)
+    }
+}
+
+/// What a picture is of.
+#[derive(Clone, Debug, Default)]
+pub struct Title {
+    /// The address of the server; `None` if that is unknown, and for a topology.
+    pub address: Option<String>,
+    /// The program that recorded.
+    pub program: Option<String>,
+    /// Milliseconds since 1970 at the origin.
+    pub origin: i64,
+    /// Whether the trace begins with the pool.
+    pub is_new: bool,
+}
+
+impl From<&TraceHeader> for Title {
+    fn from(header: &TraceHeader) -> Self {
+        let TraceHeader { address, program, origin, is_new, .. } = header.clone();
+        Self { address, program, origin, is_new }
+    }
+}
+
+impl Picture {
+    /// The servers of a client alone.
+    #[must_use]
+    pub fn of_topology(history: &History, clock: Clock) -> Self {
+        let (start, end) = (history.header.start.as_nanos(), history.end.as_nanos());
+        let picture =
+            Self { start, end, steps: history.steps, is_topology: true, ..Self::default() };
+        let utc_offset = clock.utc_offset().minutes();
+        Self { utc_offset, ..picture }.with_servers(history, clock)
+    }
+
+    /// With what the servers of the client were meanwhile, on the clock of the picture.
+    #[must_use]
+    pub fn with_servers(self, history: &History, clock: Clock) -> Self {
+        let start = self.start.min(history.header.start.as_nanos());
+        let end = self.end.max(history.end.as_nanos());
+        let servers = Some(Servers(servers::servers(history, &clock)));
+        Self { servers, shown: Some((start, end)), ..self }
+    }
+
+    /// From when to when there is something to be seen.
+    #[must_use]
+    pub fn time(&self) -> (u64, u64) {
+        self.shown.unwrap_or((self.start, self.end))
+    }
 }
 
 /// A fault that was injected.

@@ -2,12 +2,11 @@
 
 use std::io::{self, BufWriter, Write};
 
-use cenote_core::trace::TraceHeader;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use serde_json::json;
 
-use super::model::{MarkKind, Picture, UseKind};
+use super::model::{MarkKind, Picture, Title, UseKind};
 
 /// Writes the picture as trace events: a thread for each slot, counters for the counts, an
 /// asynchronous slice for each wait, an instant for each mark.
@@ -15,8 +14,8 @@ use super::model::{MarkKind, Picture, UseKind};
 /// # Errors
 ///
 /// I/O errors of the sink.
-pub fn perfetto(picture: &Picture, header: &TraceHeader, out: &mut impl Write) -> io::Result<()> {
-    let pool = format!("pool of {}", header.address.as_deref().unwrap_or("?"));
+pub fn perfetto(picture: &Picture, title: &Title, out: &mut impl Write) -> io::Result<()> {
+    let pool = format!("pool of {}", title.address.as_deref().unwrap_or("?"));
     write!(out, "{{\"displayTimeUnit\":\"ms\",\"traceEvents\":[")?;
     let name = json!({ "ph": "M", "pid": 1, "name": "process_name", "args": { "name": pool } });
     write!(out, "{name}")?;
@@ -70,13 +69,9 @@ pub fn perfetto(picture: &Picture, header: &TraceHeader, out: &mut impl Write) -
 /// # Errors
 ///
 /// I/O errors of the sink.
-pub fn packed_perfetto(
-    picture: &Picture,
-    header: &TraceHeader,
-    out: &mut impl Write,
-) -> io::Result<()> {
+pub fn packed_perfetto(picture: &Picture, title: &Title, out: &mut impl Write) -> io::Result<()> {
     let mut packed = BufWriter::new(GzEncoder::new(out, Compression::fast()));
-    perfetto(picture, header, &mut packed)?;
+    perfetto(picture, title, &mut packed)?;
     packed.into_inner().map_err(io::IntoInnerError::into_error)?.finish()?;
     Ok(())
 }
@@ -143,22 +138,17 @@ fn micros(nanos: u64) -> String {
 mod tests {
     use std::io::Read as _;
 
-    use cenote_core::pool::PoolOptions;
-    use cenote_core::trace::Replay;
     use flate2::read::GzDecoder;
 
     use super::*;
-    use crate::replay::record;
 
     #[test]
     fn packed_is_the_same() {
         let picture = Picture { end: 9, ..Picture::default() };
-        let trace = record::beginning(&PoolOptions::default(), Vec::new()).expect("no I/O");
-        let replay = Replay::new(&trace[..]).expect("a trace");
-        let header = replay.header();
+        let title = Title::default();
         let (mut plain, mut packed, mut unpacked) = (Vec::new(), Vec::new(), Vec::new());
-        perfetto(&picture, header, &mut plain).expect("no I/O");
-        packed_perfetto(&picture, header, &mut packed).expect("no I/O");
+        perfetto(&picture, &title, &mut plain).expect("no I/O");
+        packed_perfetto(&picture, &title, &mut packed).expect("no I/O");
         GzDecoder::new(&packed[..]).read_to_end(&mut unpacked).expect("gzip");
         assert_eq!(unpacked, plain);
     }

@@ -27,7 +27,8 @@ function verdict() {
     .map((count, outcome) => [count, WHY[outcome]])
     .filter(([count, why]) => count > 0 && why);
   const total = failed.reduce((sum, [count]) => sum + count, 0);
-  const said = [];
+  const said = [about.servers?.verdict ?? ""];
+  if (!hasPool) return said;
   if (total === 0) said.push("No check-out failed. ");
   else {
     const i = data.markKind.indexOf(CHECK_OUT_FAILED);
@@ -73,7 +74,13 @@ function paintLegend() {
     made.append(...parts);
     return made;
   };
-  list.replaceChildren(item(box("--idle"), "idle"));
+  list.replaceChildren();
+  const present = new Set(roleSpans.map((one) => one.role));
+  for (const role of present) list.append(item(box(role.colour), role.name));
+  if (roleSpans.some((one) => one.elected)) list.append(item("◆ elected"));
+  if (roleSpans.some((one) => one.removed)) list.append(item("✕ removed"));
+  if (!hasPool) return;
+  list.append(item(box("--idle"), "idle"));
   const limits = shadeLimits.length
     ? ["≤ " + span(shadeLimits[0]), "≤ " + span(shadeLimits[1]), "≤ " + span(shadeLimits[2]), "longer"]
     : [];
@@ -99,17 +106,21 @@ function paintLegend() {
   list.append(item("dashed: limits"));
 }
 
-element("title").textContent = `Pool of ${about.address ?? "an unknown address"}`;
+element("title").textContent = hasPool
+  ? `Pool of ${about.address ?? "an unknown address"}`
+  : `Servers of a client: ${plural(servers.length, "server")}`;
 document.title = element("title").textContent;
 const recorded = hasClock ? `, recorded ${new Date(about.origin + begin * 1000).toISOString()}` : "";
 element("subtitle").textContent =
-  `${plural(about.steps, "step")}, ${plural(lanes, "slot")}` +
+  `${plural(about.steps, "step")}` +
+  (hasPool ? `, ${plural(lanes, "slot")}` : "") +
   (about.program ? `, by ${about.program}` : "") +
   recorded +
   (about.isNew ? "" : ", from a state");
 element("axis").hidden = !hasClock;
 document.documentElement.classList.toggle("beside", isBeside);
-element("summary").append(...linked(about.summary));
+document.documentElement.classList.toggle("stacked", isStacked);
+element("summary").append(...linked([about.servers?.summary, about.summary].filter(Boolean).join("\n")));
 element("summary").addEventListener("click", (event) => {
   if (event.target.tagName === "BUTTON") element("explained").close();
 });

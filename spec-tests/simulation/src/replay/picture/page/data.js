@@ -34,6 +34,8 @@ const seconds = (ticks) => begin + ticks * tick;
 const ticksOf = (seconds) => (seconds - begin) / tick;
 const first = Math.max(0, ticksOf(about.start / 1e9));
 const last = Math.max(first + 1, ticksOf(about.end / 1e9));
+/// The end of the trace: what is drawn with it may go on.
+const traced = Math.max(first + 1, ticksOf(about.traced / 1e9));
 /// How the uses ended that did not end as usual, by index.
 const notes = new Map();
 data.noteAt.forEach((index, place) => notes.set(index, texts[data.noteText[place]]));

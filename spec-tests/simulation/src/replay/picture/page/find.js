@@ -61,7 +61,13 @@ function locate(text, after) {
       return markItem(i);
   }
   const fault = faults.findIndex((one) => one.name.includes(text));
-  return fault < 0 ? null : faultItem(fault);
+  if (fault >= 0) return faultItem(fault);
+  const from = after?.kind === "role" ? after.index + 1 : 0;
+  const role = roleSpans.findIndex(
+    (one, i) =>
+      i >= from && `${servers[one.server]} ${one.role.name} ${one.text} ${one.removed ?? ""}`.toLowerCase().includes(text),
+  );
+  return role < 0 ? null : roleItem(role);
 }
 const connection = (number) => {
   const i = lifeOf(number);
@@ -87,10 +93,14 @@ function walk(forwards, isWanted = (kind) => KINDS[kind].walked, withFaults = tr
     : lowerBound(data.markAt, Math.ceil(here)) - 1;
   while (i >= 0 && i < data.markAt.length && !isWanted(data.markKind[i])) i += step;
   const mark = i >= 0 && i < data.markAt.length ? markAt(data.markAt[i], 0.5, isWanted) : null;
-  const ahead = faults
-    .map((_, i) => faultItem(i))
-    .filter(({ from }) => withFaults && (forwards ? from > here : from < here));
-  const fault = (forwards ? ahead[0] : ahead.at(-1)) ?? null;
+  const stops = [
+    ...faults.map((_, i) => ({ at: faultItem(i).from, item: () => faultItem(i) })),
+    ...serverStops.map(({ i, at }) => ({ at, item: () => ({ ...roleItem(i), from: at, to: Math.max(at, roleItem(i).to) }) })),
+  ];
+  const ahead = stops
+    .filter(({ at }) => withFaults && (forwards ? at > here : at < here))
+    .sort((a, b) => a.at - b.at);
+  const fault = (forwards ? ahead[0] : ahead.at(-1))?.item() ?? null;
   const isFaultNext = fault && (!mark || (forwards ? fault.from < mark.from : fault.from > mark.from));
   const next = isFaultNext ? fault : mark;
   if (!next) {

@@ -2,6 +2,7 @@
 
 const isFramed = window.parent !== window;
 const isBeside = isFramed && window.name.startsWith("cenote-");
+const isStacked = isFramed && window.name.startsWith("cenote-stacked-");
 
 /// What #at=12.5&span=0.2&find=w17&axis=seconds&theme=dark asks for.
 function follow(hash) {

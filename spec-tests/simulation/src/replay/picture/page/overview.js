@@ -48,6 +48,7 @@ function marksOf(kind, name, from, to) {
 
 /// Counts and percentiles of a time.
 function statistics(from, to) {
+  if (!hasPool) return [changesOf(from, to, 50)];
   const [low, high] = between(data.waitEnd, from, to);
   const outcomes = new Array(OUTCOMES.length).fill(0);
   for (let i = low; i < high; i++) outcomes[data.waitOutcome[i]]++;
@@ -89,6 +90,7 @@ function statistics(from, to) {
           .join(", ") || "none",
       ],
     ),
+    servers.length ? changesOf(from, to, 10) : "",
     percentileTable(from, to),
     longestWaits(from, to),
     longestUses(from, to),
@@ -97,9 +99,14 @@ function statistics(from, to) {
 
 function overview() {
   const explain = link("what happened, explained (e)", () => element("explained").showModal());
+  if (!hasPool) {
+    tell("Overview", node("p", explain), changesOf(first, last, 30));
+    return;
+  }
   tell(
     "Overview",
     node("p", explain),
+    servers.length ? changesOf(first, last, 10) : "",
     percentileTable(0, Math.ceil(last)),
     longestWaits(0, Math.ceil(last)),
     marksOf(HELD, "held for long", 0, last),

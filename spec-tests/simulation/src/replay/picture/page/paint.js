@@ -1,22 +1,27 @@
 // ---- The whole picture.
 
 function paint() {
-  const { marks, counts, queue, holds, waiting, lanes: lanesTop } = layout();
+  const { marks, servers: serversTop, counts, queue, holds, waiting, lanes: lanesTop } = layout();
   draw2d.fillStyle = colours["--ground"];
   draw2d.fillRect(0, 0, width, height);
   paintGrid(lanesTop, height);
   paintFaults(lanesTop, height, false);
-  paintLanes(lanesTop);
+  if (hasPool) paintLanes(lanesTop);
   paintGrid(AXIS, lanesTop - 1);
   paintFaults(AXIS, lanesTop, true);
   paintAxis();
+  paintServers(serversTop);
+  if (hasPool) paintPool(marks, counts, queue, holds, waiting);
+  paintRange();
+  paintSelected();
+}
+
+function paintPool(marks, counts, queue, holds, waiting) {
   paintChart(counts, chartHeight(), series.slice(0, 3), "connections", true);
   paintChart(queue, chartHeight() / 2, series.slice(3), "waiting", false);
   paintHolds(holds);
   paintWaits(waiting);
   paintMarks(marks);
-  paintRange();
-  paintSelected();
 }
 
 /// What is worse is drawn later, on top; of what falls into one pixel together the first is enough.
@@ -99,13 +104,15 @@ function paintSelected() {
   if (!selected) return;
   draw2d.strokeStyle = draw2d.fillStyle = colours["--found"];
   draw2d.lineWidth = 2;
-  const { waiting, marks, lanes: lanesTop } = layout();
+  const { waiting, marks, servers: serversTop, lanes: lanesTop } = layout();
   const left = Math.max(LEFT, x(selected.from));
   const right = Math.min(width - RIGHT, Math.max(left + 2, x(selected.to)));
   if (right < LEFT || left > width - RIGHT) return;
   let top = marks;
   let tall = MARKS;
   if (selected.lane !== undefined) [top, tall] = [lanesTop + selected.lane * view.lane - view.top, view.lane];
+  if (selected.server !== undefined)
+    [top, tall] = [serversTop + selected.server * serverLane(), serverLane()];
   if (selected.row !== undefined) {
     tall = Math.max(3, waitsHeight() / waits.count);
     top = waiting + (selected.row * waitsHeight()) / waits.count;

@@ -65,6 +65,7 @@ function pin() {
     mark: aboutMark,
     fault: aboutFault,
     time: aboutTime,
+    role: aboutRole,
   }[kind](index);
   tell(title(selected), ...nodes);
 }
@@ -104,7 +105,7 @@ function aboutWait(i) {
   const held = inUseAt(from).map((use) => [
     linkTo(useItem(use), `c${data.useNumber[use]} by ${holderName(data.useHolder[use])}`),
     `${placed(data.usePlace[use])} for ${span(from - startOf(uses, use))} already, ` +
-      (data.useEnd[use] >= Math.floor(last)
+      (data.useEnd[use] >= Math.floor(traced)
         ? "not checked in by the end"
         : `checked in ${span(data.useEnd[use] - from)} later`),
   ]);
@@ -211,6 +212,7 @@ function aboutMark(i) {
   const kind = data.markKind[i];
   const at = data.markAt[i];
   const item = subject(i);
+  const server = ownRoleAt(at);
   const clear = kind === CLEAR ? about.clears[data.markAbout[i] - 1] : undefined;
   const together = [];
   for (let other = lowerBound(data.markAt, at); data.markAt[other] === at; other++)
@@ -221,6 +223,7 @@ function aboutMark(i) {
       ["at", both(at)],
       ["step", many(data.markStep[i])],
       item && ["about", linkTo(item)],
+      [READY, CLEAR, CLOSED].includes(kind) && server && ["its server", linkTo(server)],
     ),
     clear === undefined ? "" : facts(...printed(clear)),
     listed(
@@ -247,7 +250,8 @@ function aboutTime() {
   const at = selected.from;
   const point = pointAt(at);
   return [
-    facts(...series.map((one) => [one.name, many(one.column[point])])),
+    hasPool ? facts(...series.map((one) => [one.name, many(one.column[point])])) : "",
+    listed("servers then", rolesAt(at), 50),
     listed(
       "in use then, the last to come back first",
       inUseAt(at).map((use) => linkTo(useItem(use))),

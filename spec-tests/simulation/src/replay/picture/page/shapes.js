@@ -23,6 +23,8 @@ const NAMES = [
   "--other",
   "--limit",
   "--found",
+  "--primary",
+  "--secondary",
 ];
 const SHADES = ["--use1", "--use2", "--use3", "--use4"];
 const colours = {};

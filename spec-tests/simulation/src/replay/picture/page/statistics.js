@@ -20,7 +20,7 @@ const SHED = 8;
 const WAITING = 6;
 const hasFailed = (outcome) => outcome !== SERVED && outcome !== WAITING;
 /// A use that is cut off by the end of the trace has no length.
-const hasEnded = (i) => data.useEnd[i] < Math.floor(last) || !notes.has(i);
+const hasEnded = (i) => data.useEnd[i] < Math.floor(traced) || !notes.has(i);
 const PERCENTS = [50, 90, 99, 100];
 
 /// The kinds of durations, with the intervals that belong to each.

@@ -18,16 +18,18 @@ const time = (x) => view.from + ((x - LEFT) / (width - LEFT - RIGHT)) * (view.to
 /// A low page leaves the lanes some room.
 const isLow = () => height < 420;
 const chartHeight = () => (isLow() ? 48 : 80);
+const countsHeight = () => (hasPool ? chartHeight() : 0);
 const heatHeight = () => (heat ? (isLow() ? 36 : 48) : 0);
 const waitsHeight = () =>
   waits.count === 0 ? 0 : Math.min(isLow() ? 48 : 120, Math.max(24, waits.count * 4));
 function layout() {
   const marks = AXIS;
-  const counts = marks + MARKS + GAP;
-  const queue = counts + chartHeight() + GAP;
-  const holds = queue + chartHeight() / 2 + GAP;
+  const servers = marks + (hasPool ? MARKS : 0) + GAP;
+  const counts = servers + serversHeight() + (serversHeight() ? GAP : 0);
+  const queue = counts + countsHeight() + GAP;
+  const holds = queue + countsHeight() / 2 + GAP;
   const waiting = holds + heatHeight() + (heat ? GAP : 0);
-  return { marks, counts, queue, holds, waiting, lanes: waiting + waitsHeight() + (waitsHeight() ? GAP : 0) };
+  return { marks, servers, counts, queue, holds, waiting, lanes: waiting + waitsHeight() + (waitsHeight() ? GAP : 0) };
 }
 
 function resize() {

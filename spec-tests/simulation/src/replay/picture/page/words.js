@@ -28,11 +28,16 @@ const isSame = (a, b) => a && b && a.kind === b.kind && a.index === b.index && a
 
 /// What is at these pixels; `reach` pixels beside it count, too. Null if that is nothing.
 function itemAt(px, py, reach = 1) {
-  const { marks, counts, waiting, lanes: lanesTop } = layout();
+  const { marks, servers: serversTop, counts, waiting, lanes: lanesTop } = layout();
   const at = time(px);
   const near = time(px + reach) - at;
   if (px < LEFT || px > width - RIGHT) return null;
-  if (py >= marks && py < counts) return markAt(at, 5 * near) ?? faultAt(at, near);
+  if (py >= serversTop && py < serversTop + serversHeight()) {
+    const i = roleAt(Math.floor((py - serversTop) / serverLane()), at, near);
+    return i < 0 ? null : roleItem(i);
+  }
+  if (!hasPool) return null;
+  if (py >= marks && py < serversTop) return markAt(at, 5 * near) ?? faultAt(at, near);
   if (py >= waiting && py < waiting + waitsHeight()) {
     const rowHeight = waitsHeight() / waits.count;
     const row = Math.floor((py - waiting) / rowHeight);
@@ -95,6 +100,8 @@ function title({ kind, index: i, from }) {
         about === 0 || kind === CLEAR ? "" : kind === CHECK_OUT_FAILED ? `w${about}: ` : `c${about}: `;
       return name + texts[data.markText[i]];
     }
+    case "role":
+      return roleTitle(i);
     case "fault":
       return `injected: ${faults[i].name}, for ${span(faults[i].to - faults[i].from)}`;
     default:
@@ -109,6 +116,7 @@ function describe(px, py) {
   const item = itemAt(px, py);
   const at = time(px);
   const when = shown(seconds(at), ((view.to - view.from) * tick) / width);
+  if (item?.kind === "role") return describeRole(item.index);
   if (item) {
     const lines = [
       title(item),
@@ -121,6 +129,7 @@ function describe(px, py) {
     return lines.join("\n");
   }
   const { counts, holds, lanes: lanesTop } = layout();
+  if (!hasPool) return when;
   if (py >= counts && py < holds) {
     const i = pointAt(at);
     const limit = limitAt(at);

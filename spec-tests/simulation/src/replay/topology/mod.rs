@@ -1,0 +1,30 @@
+//! Traces of topologies: what became of the servers of a client.
+
+mod change;
+mod history;
+mod json;
+pub mod record;
+mod server;
+mod step_reader;
+mod summary;
+
+pub use change::{Change, Effect, unchanged};
+pub use history::{History, Span};
+pub use json::step as step_json;
+pub use server::{Reason, ServerHistory};
+pub use step_reader::{StepReader, View};
+pub use summary::{summary, verdict};
+
+/// The names of inputs.
+pub const INPUTS: [&str; 3] = ["Described", "Hosts", "Close"];
+/// The names of events.
+pub const EVENTS: [&str; 6] = [
+    "TopologyOpening",
+    "TopologyDescriptionChanged",
+    "TopologyClosed",
+    "ServerOpening",
+    "ServerDescriptionChanged",
+    "ServerClosed",
+];
+/// The names of actions other than events.
+pub const ACTIONS: [&str; 2] = ["AddServer", "RemoveServer"];

@@ -1,0 +1,187 @@
+//! The traces of a client together: of its topology, and of its pools.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+
+use cenote_core::pool::{Action, Event, Input, Instant};
+use cenote_simulation::replay::clock::Clock;
+use cenote_simulation::replay::step_reader::{StepReader, View};
+use cenote_simulation::replay::text::{self, counted};
+use cenote_simulation::replay::topology::{History, summary};
+
+use super::explain::explain;
+use super::print::none_refused;
+use super::sources::Sources;
+use super::topology::{self, Applies, CHANGES};
+use super::{Arguments, Unplayable, draw, ended_early};
+use crate::command::output::shown;
+
+pub(super) fn run(
+    arguments: &Arguments,
+    sources: &Sources,
+    agrees: bool,
+    out: &mut impl Write,
+) -> Result<bool, Unplayable> {
+    arguments.expect_only(Applies::ToSeveral)?;
+    if arguments.html.is_some() {
+        return draw::draw_client(arguments, &sources.pools, out);
+    }
+    if arguments.explain {
+        return explain_each(arguments, &sources.pools, out);
+    }
+    overview(arguments, sources, agrees, out)
+}
+
+/// The topology first, and then each pool.
+fn explain_each(
+    arguments: &Arguments,
+    pools: &[PathBuf],
+    out: &mut impl Write,
+) -> Result<bool, Unplayable> {
+    if let Some(history) = &arguments.topology {
+        let clock = topology::clock(arguments, &history.header);
+        writeln!(out, "{}", summary(history, &clock, CHANGES))?;
+    }
+    let mut good = true;
+    for (number, pool) in pools.iter().enumerate() {
+        if number > 0 {
+            writeln!(out)?;
+        }
+        good &= explain(&arguments.of_pool(pool), out)?;
+    }
+    Ok(good)
+}
+
+/// A line for each trace, and then what changed in the topology and what came of it in the pools, in the order of
+/// time.
+fn overview(
+    arguments: &Arguments,
+    sources: &Sources,
+    agrees: bool,
+    out: &mut impl Write,
+) -> Result<bool, Unplayable> {
+    let mut told = Timeline::default();
+    let mut good = true;
+    if let (Some(path), Some(history)) = (&sources.topology, &arguments.topology) {
+        let steps = counted(history.steps, "step", "steps");
+        let changes = counted(history.changes.len() as u64, "change", "changes");
+        told.line(path, &format!("{steps} until {}, {changes}", history.end), agrees);
+        told.add_topology(history);
+    }
+    let header = arguments.topology.as_ref().map(|history| &history.header);
+    let mut clock = header.map(|header| topology::clock(arguments, header));
+    for pool in &sources.pools {
+        let origin = header.map(|header| header.origin);
+        let (its, is_good) = told.add_pool(&arguments.of_pool(pool), origin)?;
+        clock.get_or_insert(its);
+        good &= is_good;
+    }
+    told.print(clock.as_ref().filter(|_| !arguments.quiet), out)?;
+    Ok(good)
+}
+
+/// What happened, by time.
+#[derive(Default)]
+struct Timeline {
+    traces: Vec<(String, String)>,
+    /// The time, the place of the trace, so that the topology comes first, and what happened.
+    events: Vec<(Instant, usize, String)>,
+}
+
+impl Timeline {
+    fn line(&mut self, path: &Path, told: &str, agrees: bool) {
+        let agrees = if agrees { "; the replay agrees with the recording" } else { "" };
+        let name = path.file_name().map_or_else(|| shown(path), |name| shown(Path::new(name)));
+        self.traces.push((name, format!("{told}{agrees}")));
+    }
+
+    fn add_topology(&mut self, history: &History) {
+        let changes = history.changes.iter();
+        self.events.extend(changes.map(|change| (change.at, 0, change.to_string())));
+    }
+
+    /// `origin` is that of the topology, if there is one. Returns the clock of the trace, and whether all is good.
+    fn add_pool(
+        &mut self,
+        arguments: &Arguments,
+        origin: Option<i64>,
+    ) -> Result<(Clock, bool), Unplayable> {
+        let path = &arguments.trace;
+        let unplayable = |source| Unplayable::Trace { path: path.clone(), source };
+        let file = File::open(path);
+        let file = file.map_err(|source| Unplayable::File { path: path.clone(), source })?;
+        let mut reader = StepReader::new(file).map_err(unplayable)?;
+        let header = reader.header().clone();
+        let shift = origin.map_or(0, |origin| header.origin.saturating_sub(origin));
+        let address = header.address.as_deref().unwrap_or("an unknown address");
+        let place = self.traces.len() + 1;
+        let (mut failed, mut refused) = (0, 0);
+        let outcome = reader.each(|view| {
+            refused += u64::from(view.step.refused);
+            failed += view.actions.iter().filter(|it| is_failure(it)).count() as u64;
+            if let Some(event) = happened(view) {
+                let at = shifted(view.pool.now(), shift);
+                self.events.push((at, place, format!("  pool of {address}: {event}")));
+            }
+            ControlFlow::Continue(())
+        });
+        let good = match outcome {
+            Ok(_) => true,
+            Err(error) => ended_early(arguments, path, error)?,
+        };
+        let steps = counted(reader.steps(), "step", "steps");
+        let check_outs = counted(failed, "check-out", "check-outs");
+        let told = format!("{steps} until {}, {check_outs} failed", reader.pool().now());
+        self.line(path, &told, good);
+        let clock = Clock::new(&header, arguments.utc_offset);
+        Ok((clock, none_refused(path, refused) && good))
+    }
+
+    /// Without a clock the traces alone.
+    fn print(&mut self, clock: Option<&Clock>, out: &mut impl Write) -> io::Result<()> {
+        let width = self.traces.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
+        for (name, told) in &self.traces {
+            writeln!(out, "{name:<width$}  {told}")?;
+        }
+        let Some(clock) = clock else { return Ok(()) };
+        self.events.sort_by_key(|&(at, place, _)| (at, place));
+        if !self.events.is_empty() {
+            writeln!(out)?;
+        }
+        for (at, _, told) in &self.events {
+            writeln!(out, "{}  {told}", clock.short(*at))?;
+        }
+        Ok(())
+    }
+}
+
+fn shifted(at: Instant, milliseconds: i64) -> Instant {
+    let at = i128::from(at.as_nanos()) + i128::from(milliseconds) * 1_000_000;
+    Instant::from_nanos(u64::try_from(at.max(0)).unwrap_or(u64::MAX))
+}
+
+fn is_failure(action: &Action<cenote_core::trace::Traced>) -> bool {
+    matches!(action, Action::Deliver { outcome: Err(_), .. })
+}
+
+/// What monitors and the client do to a pool, if it has an effect.
+fn happened(view: &View<'_>) -> Option<String> {
+    let tells = |event: &Event<_>| {
+        matches!(
+            event,
+            Event::ConnectionPoolReady
+                | Event::ConnectionPoolCleared { .. }
+                | Event::ConnectionPoolClosed
+        )
+    };
+    let mut events = view.actions.iter();
+    events.find(|action| matches!(action, Action::EmitEvent(event) if tells(event)))?;
+    let failed = view.actions.iter().filter(|action| is_failure(action)).count() as u64;
+    let failed = match (&view.step.input, failed) {
+        (Input::Ready, _) | (_, 0) => String::new(),
+        (_, failed) => format!("; {} failed", counted(failed, "check-out", "check-outs")),
+    };
+    Some(text::input(&view.step.input) + &failed)
+}

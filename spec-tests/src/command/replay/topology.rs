@@ -1,0 +1,189 @@
+//! The trace of a topology alone.
+
+use std::io::{self, Write};
+use std::ops::ControlFlow;
+
+use cenote_core::trace::TraceError;
+use cenote_core::trace::topology::TraceHeader;
+use cenote_simulation::replay::clock::Clock;
+use cenote_simulation::replay::condition::Condition;
+use cenote_simulation::replay::text::counted;
+use cenote_simulation::replay::topology::{
+    History, StepReader, View, step_json, summary, unchanged,
+};
+
+use super::{Arguments, Unplayable, ended_early, open};
+use crate::command::output::tell;
+
+/// How many changes the summary lists.
+pub(super) const CHANGES: usize = 20;
+
+pub(super) fn run(arguments: &Arguments, out: &mut impl Write) -> Result<bool, Unplayable> {
+    arguments.expect_only(Applies::ToTopology)?;
+    if arguments.html.is_some() {
+        return super::draw::draw_topology(arguments, out);
+    }
+    if arguments.explain {
+        return explain(arguments, out);
+    }
+    print(arguments, out)
+}
+
+/// What an option means something for, besides the trace of one pool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Applies {
+    /// The trace of a topology.
+    ToTopology,
+    /// The traces of several pools.
+    ToSeveral,
+}
+
+/// The complete trace, as far as it is usable, and whether it is as it should be.
+pub(super) fn load(arguments: &Arguments) -> Result<(History, bool), Unplayable> {
+    let path = &arguments.trace;
+    let source = open(path, &arguments.beginning)?;
+    let unplayable = |source| Unplayable::Trace { path: path.clone(), source };
+    let (history, problem) = History::read(source).map_err(unplayable)?;
+    let good = match problem {
+        Some(error) => ended_early(arguments, path, error)?,
+        None => true,
+    };
+    Ok((history, good))
+}
+
+pub(super) fn clock(arguments: &Arguments, header: &TraceHeader) -> Clock {
+    Clock::from(header.origin, header.start, arguments.utc_offset)
+}
+
+fn explain(arguments: &Arguments, out: &mut impl Write) -> Result<bool, Unplayable> {
+    let (history, good) = load(arguments)?;
+    let lines = if arguments.all { usize::MAX } else { CHANGES };
+    let clock = clock(arguments, &history.header);
+    out.write_all(summary(&history, &clock, lines).as_bytes())?;
+    Ok(good)
+}
+
+/// Prints what changed; with --json, --type or --all also what says the same as before.
+fn print(arguments: &Arguments, out: &mut impl Write) -> Result<bool, Unplayable> {
+    let path = &arguments.trace;
+    let unplayable = |source| Unplayable::Trace { path: path.clone(), source };
+    let mut reader = StepReader::new(open(path, &arguments.beginning)?).map_err(unplayable)?;
+    let mut printer = Printer::new(arguments, reader.header())?;
+    if !arguments.json && !arguments.quiet {
+        let header = reader.header();
+        let program = header.program.as_deref().unwrap_or("an unknown program");
+        let clock = printer.clock.beginning().map(|begin| format!(", {begin}")).unwrap_or_default();
+        let start = header.start;
+        writeln!(out, "a trace of a topology, recorded by {program}, from {start}{clock}")?;
+        writeln!(out, "begins with {}", reader.topology())?;
+    }
+    let mut printed = Ok(());
+    let outcome = reader.each(|view| {
+        printed = printer.step(view, out);
+        let stop = printed.is_err() || printer.has_met;
+        if stop { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    printed?;
+    match outcome {
+        Ok(_) => Ok(printer.end(reader.steps(), out)?),
+        Err(error) => ended(arguments, error, out),
+    }
+}
+
+fn ended(
+    arguments: &Arguments,
+    error: TraceError,
+    out: &mut impl Write,
+) -> Result<bool, Unplayable> {
+    out.flush()?;
+    ended_early(arguments, &arguments.trace, error)
+}
+
+struct Printer<'a> {
+    arguments: &'a Arguments,
+    clock: Clock,
+    from: Option<u64>,
+    to: Option<u64>,
+    until: Option<Condition>,
+    has_met: bool,
+    changes: u64,
+    shown: u64,
+    last: Option<cenote_core::pool::Instant>,
+}
+
+impl<'a> Printer<'a> {
+    fn new(arguments: &'a Arguments, header: &TraceHeader) -> Result<Self, Unplayable> {
+        let clock = clock(arguments, header);
+        let part = arguments.part_on(clock).map_err(|source| {
+            let path = arguments.trace.clone();
+            Unplayable::Time { path, source }
+        })?;
+        if let Some(until @ (Condition::Count(..) | Condition::Status(_))) = &part.until {
+            let option = format!("--until {until}");
+            return Err(Unplayable::NotOfTopology { option });
+        }
+        let (from, to, until) = (part.from, part.to, part.until);
+        let (has_met, changes, shown, last) = (false, 0, 0, None);
+        Ok(Self { arguments, clock, from, to, until, has_met, changes, shown, last })
+    }
+
+    fn step(&mut self, view: &View<'_>, out: &mut impl Write) -> io::Result<()> {
+        let step = view.step;
+        self.last = self.last.max(Some(step.at));
+        self.changes += u64::from(view.change.is_some());
+        let until = self.until.as_ref();
+        self.has_met = until.is_some_and(|until| until.holds_for_topology(view) == Some(true));
+        if self.arguments.quiet || !self.lets_pass(view) {
+            return Ok(());
+        }
+        if self.arguments.json {
+            return writeln!(out, "{}", step_json(view, &self.clock));
+        }
+        let told = match view.change {
+            Some(change) => {
+                self.shown += 1;
+                change.to_string()
+            }
+            None if self.arguments.all || !self.arguments.r#type.is_empty() => unchanged(step),
+            None => return Ok(()),
+        };
+        let time = self.clock.time(step.at).map(|time| format!("  {time}")).unwrap_or_default();
+        writeln!(out, "{:>7}  {}{time}  {told}", step.number, step.at)
+    }
+
+    fn lets_pass(&self, view: &View<'_>) -> bool {
+        let at = view.step.at.as_nanos();
+        let types = &self.arguments.r#type;
+        let is_named = |name: &str| types.iter().any(|wanted| wanted == name);
+        let mut actions = view.actions.iter().map(cenote_core::trace::topology::ActionRecord::of);
+        self.from.is_none_or(|from| at >= from)
+            && self.to.is_none_or(|to| at <= to)
+            && (types.is_empty()
+                || is_named(view.step.input.name())
+                || actions.any(|action| is_named(action.name)))
+    }
+
+    /// Prints the summary. It is an error if the condition of --until never held.
+    fn end(&self, steps: u64, out: &mut impl Write) -> io::Result<bool> {
+        let met = self.until.is_none() || self.has_met;
+        if !met {
+            tell("cenote: the condition of --until never holds");
+        }
+        if !self.arguments.json {
+            let stopped = if self.has_met { ", stopped by --until" } else { "" };
+            let shown = match self.shown {
+                shown if self.arguments.quiet || shown == self.changes => String::new(),
+                shown => format!(", {shown} shown"),
+            };
+            let until = self.last.map(|at| format!(" until {at}")).unwrap_or_default();
+            let steps = counted(steps, "step", "steps");
+            let changes = counted(self.changes, "change", "changes");
+            writeln!(
+                out,
+                "{steps}{until}, {changes}; the replay agrees with the recording{shown}{stopped}"
+            )?;
+        }
+        out.flush()?;
+        Ok(met)
+    }
+}

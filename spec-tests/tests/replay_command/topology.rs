@@ -1,0 +1,354 @@
+//! The trace of a topology, alone and with those of the pools of its client: a set of three whose primary is lost at
+//! 03:07:12, with an election 600 ms later, and which has a member less from 03:07:17 on.
+
+use std::fs;
+use std::path::PathBuf;
+
+use serde_json::Value;
+
+use super::{Folder, bad, cenote, good, text};
+
+const TOPOLOGY: &str = "topology.bson";
+const A: &str = "a.example.com-27017.bson";
+const B: &str = "b.example.com-27017.bson";
+const C: &str = "c.example.com-27017.bson";
+
+/// The folder in which the client has recorded.
+fn client(folder: &Folder) -> PathBuf {
+    let client = folder.path("client");
+    good(&["record", text(&client), "--case", "fail-over"]);
+    client
+}
+
+/// The text with one space wherever it has some, or a new line.
+fn flat(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn changes_are_printed_a_line_each() {
+    let folder = Folder::new();
+    let trace = client(&folder).join(TOPOLOGY);
+    let printed = good(&["replay", text(&trace)]);
+    let unknown =
+        ["a", "b", "c"].map(|it| format!("{it}.example.com:27017: Unknown: not checked yet"));
+    let expected = [
+        "a trace of a topology, recorded by cenote 0.1.0, from 0.000000000s, 2026-01-01 03:07:00 UTC",
+        &format!("begins with ReplicaSetNoPrimary rs0: {}", unknown.join("; ")),
+        "      1  0.001000000s  03:07:00.001  a.example.com:27017: Unknown -> RSPrimary of rs0, round trip \
+         901.0µs, tags dc: ny; ReplicaSetNoPrimary -> ReplicaSetWithPrimary",
+        "      2  0.002000000s  03:07:00.002  b.example.com:27017: Unknown -> RSSecondary of rs0, round trip \
+         1.3ms, tags dc: sf",
+        "      3  0.003000000s  03:07:00.003  c.example.com:27017: Unknown -> RSSecondary of rs0, round trip \
+         1.7ms, tags dc: ny",
+        "     19  12.000000000s  03:07:12.000  a.example.com:27017: RSPrimary -> Unknown: hello: timed out \
+         after 10s; ReplicaSetWithPrimary -> ReplicaSetNoPrimary",
+        "     22  12.600000000s  03:07:12.600  b.example.com:27017: RSSecondary -> RSPrimary of rs0, round \
+         trip 1.4ms, tags dc: sf; ReplicaSetNoPrimary -> ReplicaSetWithPrimary",
+        "     25  15.000000000s  03:07:15.000  a.example.com:27017: Unknown -> RSSecondary of rs0, round trip \
+         962.0µs, tags dc: ny",
+        "     29  17.000000000s  03:07:17.000  b.example.com:27017: RSPrimary of rs0, round trip 1.3ms, tags \
+         dc: sf; c.example.com:27017 is removed: hello: the primary, b.example.com:27017, does not list this \
+         address as a member: name members as `rs.conf()` has them, or set directConnection=true",
+        "31 steps until 18.002000000s, 7 changes; the replay agrees with the recording",
+    ];
+    assert_eq!(printed.lines().collect::<Vec<_>>(), expected);
+    let verified = good(&["replay", text(&trace), "--quiet"]);
+    assert_eq!(verified.lines().collect::<Vec<_>>(), expected[9..]);
+    // From standard input, too.
+    let shell = format!("{} replay - <{}", env!("CARGO_BIN_EXE_cenote"), text(&trace));
+    let output = std::process::Command::new("sh").args(["-c", &shell]).output().expect("a shell");
+    assert_eq!(String::from_utf8_lossy(&output.stdout), printed);
+}
+
+#[test]
+fn steps_are_chosen() {
+    let folder = Folder::new();
+    let trace = client(&folder).join(TOPOLOGY);
+    let steps = |more: &[&str]| {
+        let printed = good(&[&["replay", text(&trace)], more].concat());
+        let lines = printed.lines().skip(2).map(flat);
+        let number = |line: &String| line.split(' ').next().map(ToOwned::to_owned);
+        let mut numbers: Vec<_> = lines.filter_map(|line| number(&line)).collect();
+        // How many there were.
+        numbers.pop();
+        (numbers.join(" "), printed)
+    };
+    assert_eq!(steps(&[]).0, "1 2 3 19 22 25 29");
+    assert_eq!(steps(&["--from", "03:07:12.3", "--to", "15"]).0, "22 25");
+    assert_eq!(steps(&["--type", "RemoveServer"]).0, "29");
+    // Checks that say the same are printed if they are asked for.
+    let (numbers, printed) = steps(&["--type", "Described", "--to", "2.002"]);
+    assert_eq!(numbers, "1 2 3 4 5");
+    let same = "4 2.001000000s 03:07:02.001 a.example.com:27017: RSPrimary of rs0, round trip 961.0µs, tags dc: ny; \
+                nothing changes";
+    assert!(flat(&printed).contains(same), "{printed}");
+    assert!(
+        printed.ends_with("7 changes; the replay agrees with the recording, 3 shown\n"),
+        "{printed}"
+    );
+    assert_eq!(steps(&["--all"]).0.split(' ').count(), 31);
+    for until in ["event=ServerDescriptionChanged", "step=1", "at=0.0005", "input=Described"] {
+        let (numbers, printed) = steps(&["--until", until]);
+        assert_eq!(numbers, "1", "{until}");
+        assert!(printed.ends_with("recording, stopped by --until\n"), "{printed}");
+    }
+    assert_eq!(steps(&["--until", "action=RemoveServer"]).0, "1 2 3 19 22 25 29");
+    let (status, error) = bad(&["replay", text(&trace), "--until", "event=TopologyClosed"]);
+    assert_eq!((status, &*error), (1, "cenote: the condition of --until never holds"));
+}
+
+#[test]
+fn machines_read_json() {
+    let folder = Folder::new();
+    let trace = client(&folder).join(TOPOLOGY);
+    let printed = good(&["replay", text(&trace), "--json"]);
+    let steps: Vec<Value> =
+        printed.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    assert_eq!(steps.len(), 31);
+    let lost = &steps[18];
+    assert_eq!(lost["step"], 19);
+    assert_eq!((&lost["at"], &lost["time"]), (&12.0.into(), &"2026-01-01T03:07:12.000Z".into()));
+    let input = serde_json::json!({
+        "name": "Described", "id": 1, "server": "a.example.com:27017", "kind": "Unknown", "setName": null,
+        "roundTripMS": null, "tags": null, "error": "hello: timed out after 10s",
+    });
+    assert_eq!(lost["input"], input);
+    assert_eq!(lost["actions"][0]["name"], "ServerDescriptionChanged");
+    assert_eq!(
+        (&lost["actions"][0]["was"], &lost["actions"][0]["now"]),
+        (&"RSPrimary".into(), &"Unknown".into())
+    );
+    assert_eq!(lost["topology"]["kind"], "ReplicaSetNoPrimary");
+    assert_eq!(steps[3]["input"]["roundTripMS"], 0.961);
+    assert_eq!(steps[3]["actions"], serde_json::json!([]));
+    assert_eq!(steps[30]["topology"]["servers"].as_array().map(Vec::len), Some(2));
+}
+
+#[test]
+fn it_is_explained_on_one_screen() {
+    let folder = Folder::new();
+    let trace = client(&folder).join(TOPOLOGY);
+    let explained = good(&["replay", text(&trace), "--explain"]);
+    assert!(
+        explained.lines().count() < 40 && explained.lines().all(|line| line.chars().count() <= 100)
+    );
+    for expected in [
+        "trace a topology, by cenote 0.1.0: 31 steps, 18 s from 2026-01-01\u{a0}03:07:00\u{a0}UTC",
+        "elections 1 election, at 03:07:12.600: b.example.com:27017 no primary from 03:07:12.000 for 600 ms",
+        "server a.example.com:27017: RSPrimary 67 %, RSSecondary 17 %, Unknown 17 %; last error hello: timed out \
+         after 10s server",
+        "7 changes 03:07:00.001 a.example.com:27017: Unknown -> RSPrimary",
+    ] {
+        assert!(flat(&explained).contains(&flat(expected)), "{expected} is not in {explained}");
+    }
+}
+
+#[test]
+fn a_folder_is_one_story() {
+    let folder = Folder::new();
+    let client = client(&folder);
+    let told = good(&["replay", text(&client)]);
+    let lines: Vec<_> = told.lines().collect();
+    let agrees = "; the replay agrees with the recording";
+    assert_eq!(
+        lines[0],
+        format!("{TOPOLOGY}             31 steps until 18.002000000s, 7 changes{agrees}")
+    );
+    assert_eq!(
+        lines[1],
+        format!("{A}  24,303 steps until 15.013920000s, 45 check-outs failed{agrees}")
+    );
+    assert!(lines[2].starts_with(B) && lines[3].starts_with(C) && lines[4].is_empty(), "{told}");
+    // What changed comes before what came of it, in the order of time.
+    let lost = lines.iter().position(|line| line.starts_with("03:07:12.000")).expect("the loss");
+    assert!(lines[lost].contains("  a.example.com:27017: RSPrimary -> Unknown: "), "{told}");
+    assert_eq!(
+        lines[lost + 1],
+        "03:07:12.000    pool of a.example.com:27017: Clear interrupting (hello: timed out after 10s)"
+    );
+    assert!(
+        lines[lost + 2].starts_with("03:07:12.600  b.example.com:27017: RSSecondary -> RSPrimary"),
+        "{told}"
+    );
+    assert_eq!(lines.last(), Some(&"03:07:17.000    pool of c.example.com:27017: Close"));
+    assert!(lines[5..].is_sorted_by_key(|line| &line[..12]), "{told}");
+    assert_eq!(good(&["replay", text(&client), "--quiet"]).lines().collect::<Vec<_>>(), lines[..4]);
+    // Files that are named one by one are the same story.
+    let files = [TOPOLOGY, A, B, C].map(|name| client.join(name));
+    let named: Vec<_> = files.iter().map(|path| text(path)).collect();
+    assert_eq!(good(&[&["replay"], &*named].concat()), told);
+    assert_eq!(good(&["replay", text(&client), named[0], named[2]]), told);
+
+    let explained = flat(&good(&["replay", text(&client), "--explain"]));
+    let parts = ["trace a topology,", "trace a.example.com:27017,", "trace b.", "trace c."];
+    let places: Vec<_> = parts.iter().map(|part| explained.find(part).expect("a part")).collect();
+    assert!(places.is_sorted(), "{explained}");
+}
+
+#[test]
+fn failures_and_clears_name_the_change_that_they_follow() {
+    let folder = Folder::new();
+    let client = client(&folder);
+    let told = |pool: &str, more: &[&str]| {
+        let (topology, pool) = (client.join(TOPOLOGY), client.join(pool));
+        flat(&good(&[&["replay", text(&topology), text(&pool)], more].concat()))
+    };
+    let cleared = told(A, &["--explain"]);
+    for expected in [
+        "-> the pool was cleared at 03:07:12.000 (hello: timed out after 10s), because a.example.com:27017 became \
+         Unknown, and paused until 03:07:15.000",
+        "clears one at 03:07:12.000 (hello: timed out after 10s), because a.example.com:27017 became Unknown; --clear 1",
+    ] {
+        assert!(cleared.contains(expected), "{cleared}");
+    }
+    let clear = told(A, &["--clear", "1"]);
+    let because =
+        "because a.example.com:27017 became Unknown: hello: timed out after 10s, at 03:07:12.000";
+    assert!(clear.contains(because), "{clear}");
+    let line = told(A, &["--clears"]);
+    assert!(
+        line.contains("(hello: timed out after 10s), because a.example.com:27017 became Unknown"),
+        "{line}"
+    );
+
+    let elected = "b.example.com:27017 became RSPrimary of rs0, round trip 1.4ms, tags dc: sf at 03:07:12.600";
+    let timed_out = told(B, &["--explain"]);
+    assert!(
+        timed_out.contains(&format!("follows a change of the topology: {elected}")),
+        "{timed_out}"
+    );
+    let wait = told(B, &["--explain", "--waiter", "15"]);
+    assert!(
+        wait.contains("topology b.example.com:27017 became RSPrimary of rs0, round trip 1.4ms, tags dc: sf, 21.6 ms before"),
+        "{wait}"
+    );
+    // Those that came more than a second after it do not.
+    let each = told(B, &["--explain", "--all"]);
+    let following = each.matches("This follows a change of the topology: ").count();
+    assert_eq!((each.matches(" failed after ").count(), following), (70, 59));
+    let as_json = told(B, &["--explain", "--json"]);
+    let as_json: Value = serde_json::from_str(&as_json).expect("JSON");
+    let follows = &as_json["groups"][0]["follows"];
+    assert_eq!(
+        follows["change"],
+        "b.example.com:27017 became RSPrimary of rs0, round trip 1.4ms, tags dc: sf"
+    );
+    // A pool whose requests follow nothing says nothing of it.
+    let calm = told(C, &["--explain"]);
+    assert!(!calm.contains("because") && !calm.contains("follows"), "{calm}");
+    // And without the topology all of it is as before.
+    let alone = flat(&good(&["replay", text(&client.join(A)), "--explain"]));
+    assert!(!alone.contains("because") && alone.contains("paused until 03:07:15.000"), "{alone}");
+}
+
+#[test]
+fn what_means_nothing_is_refused() {
+    let folder = Folder::new();
+    let client = client(&folder);
+    let (topology, a) = (client.join(TOPOLOGY), client.join(A));
+    let (topology, a, out) = (text(&topology), text(&a), folder.path("out"));
+    for more in [
+        &["--step"][..],
+        &["--leaks"],
+        &["--slowest", "3"],
+        &["--clears"],
+        &["--clear", "1"],
+        &["--waiter", "1"],
+        &["--connection", "1"],
+        &["--diff", topology],
+        &["--perfetto", text(&out)],
+        &["--shrink", "misuse", "--out", text(&out)],
+        &["--until", "waiting>3"],
+        &["--until", "status=paused"],
+        &["--json", "--events"],
+    ] {
+        let (status, error) = bad(&[&["replay", topology], more].concat());
+        let option = if more[0] == "--until" {
+            more.join(" ")
+        } else {
+            more[more.len().min(2) - 1].to_owned()
+        };
+        let option = if option.starts_with("--") { option } else { more[0].to_owned() };
+        let expected = format!(
+            "cenote: {option} does not apply to the trace of a topology: add the trace of a pool"
+        );
+        assert_eq!((status, error), (2, expected));
+    }
+    for more in [&["--step"][..], &["--leaks"], &["--until", "step=3"], &["--json"], &["--diff", a]]
+    {
+        let (status, error) = bad(&[&["replay", text(&client)], more].concat());
+        let expected = format!(
+            "cenote: {} is for one pool: name its trace, and that of the topology",
+            more[0]
+        );
+        assert_eq!((status, error), (2, expected));
+    }
+    let (status, error) = bad(&["replay", a, "--diff", topology]);
+    let expected =
+        "a trace with format: \"cenote-topology\", where one with \"cenote-trace\" is expected";
+    assert!(status == 2 && error.contains(topology) && error.ends_with(expected), "{error}");
+    let (status, error) = bad(&["replay", "-", a]);
+    assert_eq!((status, &*error), (2, "cenote: - is one trace: name files, or a folder"));
+    let other = folder.path("other.bson");
+    fs::copy(topology, &other).expect("a copy");
+    let (status, error) = bad(&["replay", topology, text(&other)]);
+    let expected = " are both traces of a topology: name one of them, with the pools of its client";
+    assert!(status == 2 && error.ends_with(expected) && error.contains(text(&other)), "{error}");
+}
+
+#[test]
+fn what_is_cut_is_read_up_to_there() {
+    let folder = Folder::new();
+    let client = client(&folder);
+    let topology = client.join(TOPOLOGY);
+    let whole = fs::read(&topology).expect("a trace");
+    fs::write(&topology, &whole[..5_000]).expect("a file");
+    let cut = format!(
+        "cenote: {}: byte 4918, step 28: cut: the document has 304 bytes, but only 82 are there",
+        topology.display()
+    );
+    for (more, status) in [(&[][..], 2), (&["--lenient"], 0)] {
+        for (source, expected) in
+            [(&topology, "     25  15.000000000s  "), (&client, "03:07:15.000  a.")]
+        {
+            let output = cenote(&[&["replay", text(source)], more].concat());
+            assert_eq!(String::from_utf8_lossy(&output.stderr).trim_end(), cut);
+            assert_eq!(output.status.code(), Some(status));
+            // All files are read before there is a picture of them together.
+            let printed = String::from_utf8_lossy(&output.stdout);
+            assert_eq!(printed.contains(expected), status == 0 || source == &topology, "{printed}");
+        }
+        let page = folder.path("page.html");
+        let output = cenote(&[&["replay", text(&client), "--html", text(&page)], more].concat());
+        assert_eq!((output.status.code(), page.exists()), (Some(status), status == 0));
+    }
+    let mut damaged = whole;
+    let place = damaged.windows(9).position(|it| it == b"RSPrimary").expect("a type");
+    damaged[place + 2] = b'Q';
+    fs::write(&topology, &damaged).expect("a file");
+    let (status, error) = bad(&["replay", text(&topology)]);
+    assert!(status == 2 && error.contains("byte 436, step 0: damaged: `kind`"), "{error}");
+}
+
+/// Of a folder that holds more than the traces of one client.
+#[test]
+fn others_are_left_out() {
+    let folder = Folder::new();
+    let client = client(&folder);
+    let expected = good(&["replay", text(&client)]);
+    folder.traffic("client/other.bson", &[]);
+    fs::write(client.join("text.bson"), "no trace").expect("a file");
+    fs::write(client.join("readme"), "no trace").expect("a file");
+    let output = cenote(&["replay", text(&client)]);
+    assert_eq!(String::from_utf8_lossy(&output.stdout), expected);
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    let lines: Vec<_> = errors.lines().collect();
+    assert_eq!(lines.len(), 2, "{errors}");
+    assert!(lines[0].contains("text.bson: no trace, left out"), "{errors}");
+    assert!(lines[1].contains("other.bson: recorded by another client than "), "{errors}");
+    // Without a topology all of them are read.
+    fs::remove_file(client.join(TOPOLOGY)).expect("a file");
+    let output = cenote(&["replay", text(&client), "--quiet"]);
+    assert_eq!(String::from_utf8_lossy(&output.stdout).lines().count(), 4);
+}
