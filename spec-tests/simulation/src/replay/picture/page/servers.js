@@ -127,7 +127,10 @@ const roleAt = (server, at, reach = 0) => intervalAt(roles, server, at, reach);
 /// The role of the pool's own server at a time, if that is known.
 function ownRoleAt(at) {
   const server = servers.indexOf(about.address);
-  const i = server < 0 ? -1 : roleAt(server, at, 1);
+  if (server < 0) return null;
+  // What changed with the pool counts, not what ended then; times are rounded to a tick.
+  let i = roleAt(server, at + 1);
+  if (i < 0) i = roleAt(server, at, 1);
   return i < 0 ? null : roleItem(i);
 }
 const roleTitle = (i) => `${servers[roleSpans[i].server]} ${roleSpans[i].role.name} for ${span(roleLength[i])}`;
