@@ -127,6 +127,8 @@ def together(browser, drawer, screenshots, folder):
     # Zoomed in one frame, all follow; a pool is where its server was lost.
     in_frame(browser, 0, lambda: press(browser, "n"))
     in_frame(browser, 0, lambda: press(browser, "z"))
+    # Its status is the time in view again when nothing is pinned.
+    in_frame(browser, 0, lambda: press(browser, "escape"))
     eventually(lambda: seen(browser, 0) != whole[0], lambda: seen(browser, 0))
     for number in range(1, frames):
         eventually(lambda: seen(browser, number) == seen(browser, 0), lambda: (number, seen(browser, number)))
