@@ -7,7 +7,9 @@ use std::thread;
 
 use cenote::command::signals::ignores_hang_up;
 use cenote_core::uri::srv::{SrvRecord, TxtRecord};
-use cenote_endpoint::{Endpoint, ListenOptions, NameServer, ReplicaSet, Settings, Topology, User};
+use cenote_endpoint::{
+    Endpoint, ListenOptions, NameServer, ReplicaSet, Role, Settings, Topology, User,
+};
 use serde_json::Value;
 
 /// What a run writes.
@@ -408,6 +410,92 @@ fn a_member_that_has_another_name_in_its_replica_set_is_loaded() {
     }
 }
 
+/// Of several hosts, and of one with `directConnection=false`, the client finds the whole set and loads all of it.
+#[test]
+fn a_replica_set_is_found_and_each_pool_is_shown() {
+    let set = replica_set();
+    let hosts = set.each_ref().map(|member| member.address().to_string());
+    for shell in ["tokio", "mio"] {
+        for uri in [
+            format!("mongodb://{},{}/?maxPoolSize=3", hosts[1], hosts[0]),
+            format!("mongodb://{}/?maxPoolSize=3&directConnection=false", hosts[2]),
+            // The first one does not answer, and is no member.
+            format!("mongodb://127.0.0.1:1,{}/?maxPoolSize=3", hosts[0]),
+        ] {
+            let run = |more: &[&str]| {
+                run(&[&[uri.as_str(), "--shell", shell, "--ops", "600", "--tasks", "12"], more]
+                    .concat())
+            };
+            let summary = json(&run(&["--json"]));
+            assert_eq!(summary["operations"]["good"], 600, "{summary}");
+            let deployment = &summary["deployment"];
+            assert_eq!(deployment["kind"], "ReplicaSetWithPrimary", "{summary}");
+            assert_eq!(deployment["setName"], "rs0", "{summary}");
+            let servers = deployment["servers"].as_array().expect("three");
+            let mut found: Vec<_> = servers
+                .iter()
+                .map(|server| {
+                    assert!((1..=3).contains(&number(&server["connections"])), "{summary}");
+                    assert_eq!(number(&server["inUse"]), 0, "{summary}");
+                    [&server["address"], &server["kind"]].map(|it| it.as_str().expect("a text"))
+                })
+                .collect();
+            found.sort_by_key(|[address, _]| hosts.iter().position(|host| host == address));
+            let kinds = ["RSPrimary", "RSSecondary", "RSSecondary"];
+            let expected: Vec<_> = hosts.iter().zip(kinds).map(|(it, kind)| [it, kind]).collect();
+            assert_eq!(found, expected);
+            assert_eq!(
+                summary["left"]["sockets"],
+                if cfg!(target_os = "linux") { 0.into() } else { Value::Null }
+            );
+
+            let output = run(&[]);
+            assert_eq!(output.status.code(), Some(0), "{output:?}");
+            let (out, err) = (text(&output.stdout), text(&output.stderr));
+            assert!(out.contains("12 tasks, 3 connections to each server, on"), "{out}");
+            assert!(out.contains("\ntopology        ReplicaSetWithPrimary rs0\n"), "{out}");
+            assert!(!out.contains("--html"), "it would be refused: {out}");
+            assert!(err.contains("found ReplicaSetWithPrimary rs0: "), "{err}");
+            for (host, kind) in hosts.iter().zip(kinds) {
+                assert!(err.contains(&format!("{host}: {kind} of rs0")), "{err}");
+                let line =
+                    out.lines().find(|line| line.contains(&format!("  {host}: {kind} of rs0")));
+                assert!(line.is_some_and(|line| line.contains("[ready ")), "{out}");
+            }
+        }
+    }
+    for (option, name) in [("--trace", "t.bson"), ("--html", "p.html")] {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join(name);
+        let uri = format!("mongodb://{},{}", hosts[0], hosts[1]);
+        let output = run(&[&uri, option, file.to_str().unwrap()]);
+        let expected = format!(
+            "cenote: {option} shows one pool, and {}, {} have one each: name one host in the URI\n",
+            hosts[0], hosts[1]
+        );
+        assert_eq!((output.status.code(), text(&output.stderr)), (Some(2), expected));
+        assert!(!file.exists());
+    }
+}
+
+/// A primary and two secondaries.
+fn replica_set() -> [Endpoint; 3] {
+    let set = [Role::Primary, Role::Secondary, Role::Secondary].map(|role| {
+        let set = ReplicaSet { role, ..ReplicaSet::primary("rs0") };
+        let settings = Settings { topology: Topology::ReplicaSet(set), ..Settings::default() };
+        Endpoint::start(settings, ListenOptions::default()).expect("it starts")
+    });
+    let hosts: Vec<_> = set.iter().map(|member| member.address().to_string()).collect();
+    for (member, me) in set.iter().zip(&hosts) {
+        member.with(|server, now| {
+            let Topology::ReplicaSet(set) = server.topology().clone() else { unreachable!() };
+            let set = ReplicaSet { hosts: hosts.clone(), me: Some(me.clone()), ..set };
+            server.set_topology(now, Topology::ReplicaSet(set));
+        });
+    }
+    set
+}
+
 /// Other users see the arguments of a process.
 #[test]
 fn a_password_does_not_have_to_be_an_argument() {
@@ -604,5 +692,5 @@ fn the_servers_of_srv_records_are_looked_up() {
     let expected = "no servers for nowhere.0.0.1: SRV records of _mongodb._tcp.nowhere.0.0.1: the name does not exist";
     assert!(error.contains(expected) && !error.contains("pencil"), "{error}");
     let asked = cenote("run", &[uri, "--name-server", &at]).output().expect("a child process");
-    assert!(text(&asked.stderr).contains("as a server of cluster.0.0.1 can serve"), "{asked:?}");
+    assert!(text(&asked.stderr).contains("as the servers of cluster.0.0.1 can serve"), "{asked:?}");
 }

@@ -114,7 +114,7 @@ pub async fn run(plan: &Plan) -> Result<Outcome, Box<dyn Error>> {
     let left = pool.snapshot().total;
     pool.end_recording().await?;
     drop(pool);
-    let sockets = sockets::settle(&endpoint.address(), PATIENCE).await?;
+    let sockets = sockets::settle([&endpoint.address()], PATIENCE).await?;
     Ok(Outcome {
         plan: plan.clone(),
         worker_kind: WorkerKind::Tasks,

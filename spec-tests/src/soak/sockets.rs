@@ -7,14 +7,18 @@ use std::{fs, io};
 use cenote_core::address::ServerAddress;
 use tokio::time::sleep;
 
-/// How many sockets of this process are connected to a server, once there are none or patience has
+/// How many sockets of this process are connected to these servers, once there are none or patience has
 /// an end: connections that were being opened are given up when their task comes to its turn.
 /// `None` where the operating system does not tell.
-pub async fn settle(server: &ServerAddress, patience: Duration) -> io::Result<Option<usize>> {
-    let Some(port) = server.port().filter(|_| cfg!(target_os = "linux")) else { return Ok(None) };
+pub async fn settle<'a>(
+    servers: impl IntoIterator<Item = &'a ServerAddress>,
+    patience: Duration,
+) -> io::Result<Option<usize>> {
+    let ports: Option<BTreeSet<_>> = servers.into_iter().map(ServerAddress::port).collect();
+    let Some(ports) = ports.filter(|_| cfg!(target_os = "linux")) else { return Ok(None) };
     let began = Instant::now();
     loop {
-        let count = connected_to(port)?;
+        let count = connected_to(&ports)?;
         if count == 0 || began.elapsed() > patience {
             return Ok(Some(count));
         }
@@ -22,8 +26,8 @@ pub async fn settle(server: &ServerAddress, patience: Duration) -> io::Result<Op
     }
 }
 
-/// Sockets that this process has open, and whose other end is this port.
-fn connected_to(port: u16) -> io::Result<usize> {
+/// Sockets that this process has open, and whose other end is one of these ports.
+fn connected_to(ports: &BTreeSet<u16>) -> io::Result<usize> {
     let mut own = BTreeSet::new();
     for entry in fs::read_dir("/proc/self/fd")? {
         // It may be closed meanwhile.
@@ -41,7 +45,8 @@ fn connected_to(port: u16) -> io::Result<usize> {
         let columns: Vec<_> = line.split_whitespace().collect();
         let remote = columns.get(2).and_then(|address| address.split_once(':'));
         let remote = remote.and_then(|(_, port)| u16::from_str_radix(port, 16).ok());
-        remote == Some(port) && columns.get(9).is_some_and(|inode| own.contains(*inode))
+        remote.is_some_and(|port| ports.contains(&port))
+            && columns.get(9).is_some_and(|inode| own.contains(*inode))
     };
     Ok(table.lines().filter(is_ours).count())
 }

@@ -14,7 +14,7 @@ use crate::command::secret_file::first_line;
 /// Arguments of `cenote run`.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// Connection string of the server, with the pool's options; the first of several hosts counts.
+    /// Connection string, with the pool's options; of several hosts all servers are found and loaded.
     /// Without it, cenote starts a mock server in this process, with TLS and SCRAM
     uri: Option<Private>,
     /// Read the connection string from the first line of this file, or of standard input for `-`:

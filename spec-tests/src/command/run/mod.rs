@@ -2,6 +2,7 @@
 
 mod arguments;
 mod chaos;
+mod deployment;
 mod latency;
 mod on_mio;
 mod on_tokio;
@@ -107,6 +108,14 @@ pub enum Trouble {
     Stopped {
         /// The server's address.
         server: String,
+    },
+    /// One trace cannot be that of several pools.
+    #[error("{option} shows one pool, and {servers} have one each: name one host in the URI")]
+    SeveralPools {
+        /// `--trace` or `--html`.
+        option: &'static str,
+        /// The hosts of the connection string.
+        servers: String,
     },
     /// The file of events cannot be written.
     #[error("{path}: {source}")]

@@ -6,10 +6,9 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Instant;
 
-use cenote_core::address::ServerAddress;
-use cenote_core::client::Selector;
-use cenote_core::pool::Snapshot;
-use cenote_mio::{Client, Pool};
+use cenote_core::client::{Selector, ServerStatus};
+use cenote_core::topology::TopologyDescription;
+use cenote_mio::Client;
 use tokio::runtime;
 use tokio::sync::mpsc::{Receiver, channel};
 use tokio::task::spawn_blocking;
@@ -38,8 +37,12 @@ pub(super) fn run(plan: &Plan) -> Result<Summary, Trouble> {
 impl play::Client for Client {
     type Workers = Threads;
 
-    fn snapshot(&self, address: &ServerAddress) -> Snapshot {
-        pool(self, address).snapshot()
+    fn servers(&self) -> Vec<ServerStatus> {
+        self.servers()
+    }
+
+    fn topology(&self) -> Arc<TopologyDescription> {
+        self.topology()
     }
 
     fn employ(&self, count: u32, selector: &Selector, tally: &Arc<Tally>) -> io::Result<Threads> {
@@ -49,19 +52,14 @@ impl play::Client for Client {
         })
     }
 
-    async fn close(&self, address: &ServerAddress) -> Result<bool, Trouble> {
-        let (closing, recorded) = (self.clone(), pool(self, address));
+    async fn close(&self) -> Result<bool, Trouble> {
+        let closing = self.clone();
         let closed = spawn_blocking(move || {
             let closed = closing.close_before(Instant::now() + PATIENCE).is_ok();
-            recorded.end_recording().map(|()| closed)
+            closing.end_recording().map(|()| closed)
         });
         Ok(closed.await.map_err(io::Error::from)??)
     }
-}
-
-fn pool(client: &Client, address: &ServerAddress) -> Pool {
-    let pool = client.pool(address);
-    pool.unwrap_or_else(|| unreachable!("the client has it from the same text"))
 }
 
 /// Threads that end by themselves.

@@ -3,10 +3,9 @@
 use std::io;
 use std::sync::Arc;
 
-use cenote_core::address::ServerAddress;
-use cenote_core::client::Selector;
-use cenote_core::pool::Snapshot;
-use cenote_tokio::{Client, Pool};
+use cenote_core::client::{Selector, ServerStatus};
+use cenote_core::topology::TopologyDescription;
+use cenote_tokio::Client;
 use tokio::runtime;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
@@ -30,8 +29,12 @@ pub(super) fn run(plan: &Plan) -> Result<Summary, Trouble> {
 impl play::Client for Client {
     type Workers = JoinSet<()>;
 
-    fn snapshot(&self, address: &ServerAddress) -> Snapshot {
-        pool(self, address).snapshot()
+    fn servers(&self) -> Vec<ServerStatus> {
+        self.servers()
+    }
+
+    fn topology(&self) -> Arc<TopologyDescription> {
+        self.topology()
     }
 
     fn employ(
@@ -44,16 +47,11 @@ impl play::Client for Client {
         Ok((0..count).map(task).collect())
     }
 
-    async fn close(&self, address: &ServerAddress) -> Result<bool, Trouble> {
+    async fn close(&self) -> Result<bool, Trouble> {
         let closed = timeout(PATIENCE, Self::close(self)).await.is_ok();
-        pool(self, address).end_recording().await?;
+        self.end_recording().await?;
         Ok(closed)
     }
-}
-
-fn pool(client: &Client, address: &ServerAddress) -> Pool {
-    let pool = client.pool(address);
-    pool.unwrap_or_else(|| unreachable!("the client has it from the same text"))
 }
 
 impl play::Workers for JoinSet<()> {

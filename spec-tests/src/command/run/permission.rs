@@ -6,6 +6,7 @@ use cenote_core::uri::ConnectionString;
 
 use super::Trouble;
 use super::arguments::{Plan, Target};
+use super::server::{is_alone, name};
 
 /// Asks in a terminal whether the server of the connection string may be loaded.
 ///
@@ -31,8 +32,9 @@ pub(super) fn ask(plan: &Plan) -> Result<(), Trouble> {
 fn load(plan: &Plan, uri: &str) -> Result<String, Trouble> {
     let read = ConnectionString::parse(uri)?;
     let server = match &read.srv {
-        Some(srv) => format!("a server of {}", srv.host()),
-        None => read.hosts.first().map(ToString::to_string).unwrap_or_default(),
+        Some(srv) => format!("the servers of {}", srv.host()),
+        None if is_alone(&read) => name(&read),
+        None => format!("{} and the servers that they name", name(&read)),
     };
     let until = match (plan.time, plan.operations) {
         (_, Some(operations)) => format!("until {operations} are done"),

@@ -5,9 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use cenote_core::address::ServerAddress;
-use cenote_core::client::Selector;
-use cenote_core::pool::Snapshot;
+use cenote_core::client::{Selector, ServerStatus, seen};
+use cenote_core::topology::TopologyDescription;
 use cenote_shell::client::{BuiltClient, ClientBuilder};
 use tokio::task::JoinSet;
 use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
@@ -15,6 +14,7 @@ use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 use super::Trouble;
 use super::arguments::Plan;
 use super::chaos::Chaos;
+use super::deployment::Deployment;
 use super::pause::Pause;
 use super::progress::{Goal, Progress};
 use super::record::Record;
@@ -45,8 +45,11 @@ const TICK: Duration = Duration::from_millis(100);
 pub(super) trait Client: BuiltClient {
     type Workers: Workers;
 
-    /// The state and the counts of the pool for a host of the connection string.
-    fn snapshot(&self, address: &ServerAddress) -> Snapshot;
+    /// Each server, with the state and the counts of its pool. Stays as it was when the client is closed.
+    fn servers(&self) -> Vec<ServerStatus>;
+
+    /// What is known of the deployment.
+    fn topology(&self) -> Arc<TopologyDescription>;
 
     /// Starts `count` workers.
     fn employ(
@@ -56,9 +59,8 @@ pub(super) trait Client: BuiltClient {
         tally: &Arc<Tally>,
     ) -> io::Result<Self::Workers>;
 
-    /// Closes the client, and finishes a recording of that pool. Returns whether all connections came back
-    /// within [`PATIENCE`].
-    async fn close(&self, address: &ServerAddress) -> Result<bool, Trouble>;
+    /// Closes the client, and finishes a recording. Returns whether all connections came back within [`PATIENCE`].
+    async fn close(&self) -> Result<bool, Trouble>;
 }
 
 /// The running workers.
@@ -93,12 +95,15 @@ pub(super) async fn play<C: Client>(plan: &Plan) -> Result<Summary, Trouble> {
     let tally = Arc::new(tally);
     let goal = Goal { time: plan.time, operations: plan.operations };
     let progress = Arc::new(Progress::new(goal));
-
+    let max_pool_size = client.servers().first().and_then(|server| server.pool.max_pool_size);
+    if server.endpoint.is_none() {
+        progress.say(&format!("found {}", found(&client).await));
+    }
     progress.say(&format!(
         "{} {} at work on {} for {goal}; Ctrl-C stops them",
         plan.tasks,
         C::Workers::NAME,
-        server.address
+        server.name()
     ));
     let began = timeline.now();
     let chaos = server.endpoint.iter().zip(&server.proxy).map(|(endpoint, proxy)| Chaos {
@@ -112,7 +117,7 @@ pub(super) async fn play<C: Client>(plan: &Plan) -> Result<Summary, Trouble> {
     let helpers: JoinSet<_> = chaos.map(Chaos::reign).collect();
     let mut workers = client.employ(plan.tasks, &server.selector(), &tally)?;
 
-    let look = || client.snapshot(&server.address);
+    let look = || client.servers();
     let scene = Scene { plan, look, tally: &tally, progress: &progress, checker: &checker };
     let stopped = scene.play_on(&mut workers, &mut signals, &mut meter).await?;
     let memory = resources::memory()?;
@@ -121,11 +126,14 @@ pub(super) async fn play<C: Client>(plan: &Plan) -> Result<Summary, Trouble> {
     let hanging = finish(workers, &mut signals).await?;
     helpers.join_all().await;
     progress.end();
-    let closed = client.close(&server.address).await?;
-    let Snapshot { total: connections, max_pool_size, .. } = client.snapshot(&server.address);
+    let deployment = Deployment::of(&client.topology(), &client.servers());
+    let closed = client.close().await?;
+    let servers = client.servers();
+    let connections = servers.iter().map(|server| server.pool.total).sum();
     drop(client);
-    let sockets = sockets::settle(&server.address, PATIENCE).await?;
-    let address = server.address.clone();
+    let addresses = servers.iter().map(|server| &*server.address);
+    let sockets = sockets::settle(addresses.chain(&server.uri.hosts), PATIENCE).await?;
+    let name = server.name();
     let embedded = server.endpoint.is_some();
     drop((server, progress));
     let recorded = record.map(|record| record.finish(&timeline)).transpose()?;
@@ -133,7 +141,8 @@ pub(super) async fn play<C: Client>(plan: &Plan) -> Result<Summary, Trouble> {
     let growth = meter.end(memory, PATIENCE).await?;
     Ok(Summary::new(Told {
         plan,
-        server: address.to_string(),
+        server: name,
+        deployment,
         embedded,
         max_pool_size,
         stopped,
@@ -157,7 +166,7 @@ struct Scene<'a, L> {
     checker: &'a EventChecker,
 }
 
-impl<L: Fn() -> Snapshot> Scene<'_, L> {
+impl<L: Fn() -> Vec<ServerStatus>> Scene<'_, L> {
     /// Shows how it goes, until there is a reason to stop.
     async fn play_on(
         &self,
@@ -193,7 +202,21 @@ impl<L: Fn() -> Snapshot> Scene<'_, L> {
     }
 }
 
-/// It watches the server, and makes the pool ready and clears it.
+/// What the client has found, once each server has answered or failed, or has not for a [`MOMENT`].
+async fn found<C: Client>(client: &C) -> String {
+    let is_over = |topology: &TopologyDescription| {
+        topology.servers().all(|(_, server)| server.is_known() || server.error.is_some())
+    };
+    let over = async {
+        while !is_over(&client.topology()) {
+            sleep(TICK).await;
+        }
+    };
+    let _ = timeout(MOMENT, over).await;
+    seen(&client.topology(), client.servers())
+}
+
+/// It watches the servers, and makes their pools ready and clears them.
 fn client<C: Client>(
     plan: &Plan,
     server: &Server,

@@ -3,9 +3,10 @@ use std::fmt;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use cenote_core::pool::Snapshot;
+use cenote_core::client::ServerStatus;
 use indicatif::{ProgressBar, ProgressStyle};
 
+use super::deployment::pools;
 use super::tally::Counts;
 use super::text::{self, Count};
 use crate::command::output::{printable, tell};
@@ -53,7 +54,7 @@ impl Progress {
     }
 
     /// How it goes.
-    pub(super) fn show(&self, now: Duration, counts: Counts, pool: &Snapshot) {
+    pub(super) fn show(&self, now: Duration, counts: Counts, servers: &[ServerStatus]) {
         let done = counts.good + counts.failed;
         let Ok(mut pace) = self.pace.lock() else { return };
         let speed = pace.speed(done);
@@ -67,11 +68,11 @@ impl Progress {
         if !self.bar.is_hidden() {
             self.bar.set_position(self.goal.part(now, done));
             self.bar.set_prefix(line);
-            self.bar.set_message(pool.to_string());
+            self.bar.set_message(pools(servers));
             self.bar.tick();
         } else if pace.told.elapsed() >= SELDOM {
             pace.told = Instant::now();
-            tell(format_args!("{line}  {pool}"));
+            tell(format_args!("{line}  {}", pools(servers)));
         }
     }
 

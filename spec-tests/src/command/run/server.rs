@@ -23,9 +23,9 @@ use crate::soak::monitor::run_alone;
 
 /// The server of a run.
 pub(super) struct Server {
-    /// Of one host, which is known also if it had to be looked up.
+    /// With hosts, which are known also if they had to be looked up.
     pub(super) uri: ConnectionString,
-    /// The first host of the connection string.
+    /// The first host of the connection string: the only one, unless servers are discovered.
     pub(super) address: ServerAddress,
     /// The mock server, unless the URI names another one.
     pub(super) endpoint: Option<Arc<Endpoint>>,
@@ -62,27 +62,44 @@ impl Server {
         };
         let is_load_balanced = uri.topology.load_balanced == Some(true);
         let address = uri.hosts.first().cloned().ok_or(UriError::Srv)?;
-        let uri = if is_load_balanced { uri } else { to_host(uri, &address) };
+        let uri = if is_alone(&uri) && !is_load_balanced { to_host(uri, &address) } else { uri };
+        expect_one_pool(plan, &uri)?;
         Ok(Self { uri, address, endpoint, proxy, is_load_balanced })
     }
 
     pub(super) fn selector(&self) -> Selector {
-        Selector::Address(self.address.clone())
+        if is_alone(&self.uri) { Selector::Address(self.address.clone()) } else { Selector::Any }
     }
 
-    /// Verifies connectivity and credentials before the run starts: monitors do not authenticate, and a
-    /// client's callers wait until a server is found.
+    /// The hosts of the connection string.
+    pub(super) fn name(&self) -> String {
+        name(&self.uri)
+    }
+
+    /// Verifies connectivity and credentials at the first host that answers, before the run starts: monitors do not
+    /// authenticate, and a client's callers wait until a server is found.
     pub(super) async fn look(&self, signals: &mut Signals) -> Result<(), Trouble> {
         if self.is_load_balanced {
             // The first check-out finds out.
             return Ok(());
         }
+        let mut outcome = Ok(());
+        for address in &self.uri.hosts {
+            match self.look_at(address, signals).await {
+                Err(trouble @ Trouble::Unreachable { .. }) => outcome = outcome.and(Err(trouble)),
+                other => return other,
+            }
+        }
+        outcome
+    }
+
+    async fn look_at(&self, address: &ServerAddress, signals: &mut Signals) -> Result<(), Trouble> {
         let options = PoolOptions::default().with_max_pool_size(1);
         let connector = MongoConnector::new(&self.uri).map_err(BuildError::from)?;
-        let pool = Builder::new(self.address.clone(), connector).replace_options(options);
+        let pool = Builder::new(address.clone(), connector).replace_options(options);
         let pool: Pool = pool.timeout(self.uri.timeouts.operation).build()?;
         pool.ready();
-        let server = self.address.to_string();
+        let server = address.to_string();
         let is_chaos = self.proxy.is_some();
         let first = if is_chaos {
             operation::documents()
@@ -99,8 +116,29 @@ impl Server {
     }
 }
 
+/// Whether this is about one host, to which a run connects directly. Several are a deployment, of which a client finds
+/// the other servers; and so is one host with `directConnection=false`.
+pub(super) fn is_alone(uri: &ConnectionString) -> bool {
+    uri.hosts.len() < 2 && uri.topology.direct_connection != Some(false)
+}
+
+/// The hosts of a connection string.
+pub(super) fn name(uri: &ConnectionString) -> String {
+    let hosts: Vec<_> = uri.hosts.iter().map(ToString::to_string).collect();
+    hosts.join(", ")
+}
+
+fn expect_one_pool(plan: &Plan, uri: &ConnectionString) -> Result<(), Trouble> {
+    let option = match (&plan.trace, &plan.html) {
+        (Some(_), _) => "--trace",
+        (None, Some(_)) => "--html",
+        (None, None) => return Ok(()),
+    };
+    if is_alone(uri) { Ok(()) } else { Err(Trouble::SeveralPools { option, servers: name(uri) }) }
+}
+
 /// Connects directly to this host. Otherwise a client would leave a host that the members of its replica set know by
-/// another name, and a run has one pool.
+/// another name.
 fn to_host(mut uri: ConnectionString, address: &ServerAddress) -> ConnectionString {
     uri.hosts = vec![address.clone()];
     uri.topology.direct_connection = Some(true);

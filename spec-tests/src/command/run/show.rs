@@ -3,16 +3,18 @@
 use std::fmt;
 use std::path::Path;
 
+use super::deployment::Deployment;
 use super::latency::Quantiles;
 use super::record::Recorded;
 use super::summary::{Left, Stopped, Summary};
 use super::text::{self, Count};
 use super::troubles::Troubles;
-use crate::command::output::quoted;
+use crate::command::output::{printable, quoted};
 
 impl fmt::Display for Summary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.headline(f)?;
+        self.servers(f)?;
         self.numbers(f)?;
         self.times(f)?;
         self.failures(f)?;
@@ -29,8 +31,25 @@ impl Summary {
             Some(max) => format!("{max} connections"),
             None => "any number of connections".to_owned(),
         };
+        let each = if self.deployment.servers.len() > 1 { " to each server" } else { "" };
         let whose = if self.embedded { " (built-in mock server, TLS, SCRAM-SHA-256)" } else { "" };
-        writeln!(f, "{tasks} tasks, {connections}, on {shell}, to {server}{whose}\n")
+        writeln!(f, "{tasks} tasks, {connections}{each}, on {shell}, to {server}{whose}\n")
+    }
+
+    /// What a connection string turned out to be. There is nothing to find out of the mock server.
+    fn servers(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.embedded {
+            return Ok(());
+        }
+        let Deployment { kind, set_name, servers } = &self.deployment;
+        write!(f, "{:<16}{kind}", "topology")?;
+        if let Some(name) = set_name {
+            write!(f, " {}", printable(name))?;
+        }
+        for server in servers {
+            write!(f, "\n{:<16}{}", "", server.text)?;
+        }
+        writeln!(f, "\n")
     }
 
     fn numbers(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -138,7 +157,8 @@ impl Summary {
     /// Hints at further options.
     fn more(&self) -> Vec<&'static str> {
         let mut more = Vec::new();
-        if self.recorded.as_ref().is_none_or(|recorded| recorded.page.is_none()) {
+        let has_page = self.recorded.as_ref().is_some_and(|recorded| recorded.page.is_some());
+        if !has_page && self.deployment.servers.len() < 2 {
             more.push("--html FILE draws what happened");
         }
         if self.events.file.is_none() {

@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::arguments::Plan;
+use super::deployment::Deployment;
 use super::latency::Quantiles;
 use super::record::Recorded;
 use super::resources::Growth;
@@ -20,6 +21,7 @@ pub(super) struct Summary {
     /// Whether there is nothing to complain of.
     pub(super) good: bool,
     pub(super) server: String,
+    pub(super) deployment: Deployment,
     /// Whether the server is the built-in mock server.
     pub(super) embedded: bool,
     pub(super) shell: &'static str,
@@ -98,9 +100,9 @@ pub(super) struct Events {
 pub(super) struct Left {
     /// Tasks that did not come to their end.
     pub(super) tasks: usize,
-    /// Whether the pool closed.
+    /// Whether all pools closed.
     pub(super) closed: bool,
-    /// As the pool counts them.
+    /// As the pools count them.
     pub(super) connections: u32,
     /// As the operating system counts them, where it does.
     pub(super) sockets: Option<usize>,
@@ -110,6 +112,7 @@ pub(super) struct Left {
 pub(super) struct Told<'a> {
     pub(super) plan: &'a Plan,
     pub(super) server: String,
+    pub(super) deployment: Deployment,
     pub(super) embedded: bool,
     pub(super) max_pool_size: Option<u32>,
     pub(super) stopped: Stopped,
@@ -132,6 +135,7 @@ impl Summary {
         let mut summary = Self {
             good: true,
             server: told.server,
+            deployment: told.deployment,
             embedded: told.embedded,
             shell: plan.shell.name(),
             tasks: plan.tasks,

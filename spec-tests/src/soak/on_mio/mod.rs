@@ -70,7 +70,7 @@ pub fn run(plan: &Plan) -> Result<Outcome, Box<dyn Error>> {
     let left = pool.snapshot().total;
     pool.end_recording()?;
     drop(pool);
-    let sockets = runtime()?.block_on(sockets::settle(&endpoint.address(), PATIENCE))?;
+    let sockets = runtime()?.block_on(sockets::settle([&endpoint.address()], PATIENCE))?;
     Ok(Outcome {
         plan: plan.clone(),
         worker_kind: WorkerKind::Threads,

@@ -108,7 +108,7 @@ pub(super) fn expect_rest(snapshot: &Snapshot, connections: u32, after: &str) {
 /// The operating system has no socket to there any more.
 pub(super) fn expect_no_socket(address: &ServerAddress) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build();
-    let settled = runtime.expect("a runtime").block_on(sockets::settle(address, PATIENCE));
+    let settled = runtime.expect("a runtime").block_on(sockets::settle([address], PATIENCE));
     let count = settled.expect("the operating system tells");
     assert!(matches!(count, None | Some(0)), "{count:?} sockets are left");
 }
