@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use bson::oid::ObjectId;
-use bson::raw::{RawArrayBuf, RawDocumentBuf, cstr};
-use bson::{DateTime, Document, Timestamp, rawdoc};
+use bson::raw::{CStr, RawArrayBuf, RawDocumentBuf, cstr};
+use bson::{DateTime, Timestamp, rawdoc};
 
 use super::entropy::Entropy;
 
@@ -30,14 +30,20 @@ pub struct ReplicaSet {
     pub name: String,
     /// What this member is in it.
     pub role: Role,
-    /// `host:port` of the members; empty for only this one.
+    /// `host:port` of the members that can become the primary; empty for only this one.
     pub hosts: Vec<String>,
+    /// `host:port` of the members of priority 0.
+    pub passives: Vec<String>,
+    /// `host:port` of the arbiters.
+    pub arbiters: Vec<String>,
     /// `host:port` of this member in the configuration of the set, if that is not its own address: behind a proxy.
     pub me: Option<String>,
     /// `host:port` of the primary, if it is another member that this one knows of.
     pub other_primary: Option<String>,
     /// Its tags, which read preferences refer to.
     pub tags: BTreeMap<String, String>,
+    /// The version of the configuration of the set.
+    pub set_version: i32,
 }
 
 /// What a member is in its replica set.
@@ -48,6 +54,8 @@ pub enum Role {
     Primary,
     /// Takes reads whose read preference or `secondaryOk` allows it.
     Secondary,
+    /// A secondary that no member names in its list of hosts.
+    Hidden,
     /// Has a vote and no data.
     Arbiter,
     /// Starting or recovering.
@@ -72,9 +80,12 @@ impl ReplicaSet {
             name: name.to_owned(),
             role: Role::Primary,
             hosts: Vec::new(),
+            passives: Vec::new(),
+            arbiters: Vec::new(),
             me: None,
             other_primary: None,
             tags: BTreeMap::new(),
+            set_version: 1,
         }
     }
 }
@@ -247,7 +258,7 @@ impl TopologyState {
         let Topology::ReplicaSet(set) = &self.topology else { return Takes::Everything };
         match set.role {
             Role::Primary => Takes::Everything,
-            Role::Secondary => Takes::ReadsOnRequest,
+            Role::Secondary | Role::Hidden => Takes::ReadsOnRequest,
             Role::Arbiter | Role::Other | Role::Ghost => Takes::Nothing,
         }
     }
@@ -282,11 +293,18 @@ impl TopologyState {
             hosts => hosts.iter().map(String::as_str).collect(),
         };
         reply.append(cstr!("hosts"), hosts);
+        append_unless_empty(reply, cstr!("passives"), &set.passives);
+        append_unless_empty(reply, cstr!("arbiters"), &set.arbiters);
         reply.append(cstr!("setName"), set.name.as_str());
-        reply.append(cstr!("setVersion"), 1);
-        reply.append(cstr!("secondary"), set.role == Role::Secondary);
-        if set.role == Role::Arbiter {
-            reply.append(cstr!("arbiterOnly"), true);
+        reply.append(cstr!("setVersion"), set.set_version);
+        reply.append(cstr!("secondary"), matches!(set.role, Role::Secondary | Role::Hidden));
+        match set.role {
+            Role::Arbiter => reply.append(cstr!("arbiterOnly"), true),
+            Role::Hidden => reply.append(cstr!("hidden"), true),
+            Role::Primary | Role::Secondary | Role::Other | Role::Ghost => {}
+        }
+        if !set.tags.is_empty() {
+            reply.append(cstr!("tags"), tags(&set.tags));
         }
         let own = (set.role == Role::Primary).then_some(me);
         if let Some(primary) = own.or(set.other_primary.as_ref()) {
@@ -295,11 +313,6 @@ impl TopologyState {
         reply.append(cstr!("me"), me.as_str());
         if set.role == Role::Primary {
             reply.append(cstr!("electionId"), self.election());
-        }
-        if !set.tags.is_empty() {
-            let tags: Document =
-                set.tags.iter().map(|(name, tag)| (name.clone(), tag.into())).collect();
-            reply.append(cstr!("tags"), RawDocumentBuf::try_from(tags).unwrap_or_default());
         }
         reply.append(cstr!("lastWrite"), last_write(wall_clock));
     }
@@ -311,6 +324,24 @@ pub(super) enum Takes {
     Everything,
     ReadsOnRequest,
     Nothing,
+}
+
+fn append_unless_empty(reply: &mut RawDocumentBuf, name: &CStr, members: &[String]) {
+    if !members.is_empty() {
+        let members: RawArrayBuf = members.iter().map(String::as_str).collect();
+        reply.append(name, members);
+    }
+}
+
+/// Without the tags whose names have a zero byte, which BSON does not allow.
+fn tags(tags: &BTreeMap<String, String>) -> RawDocumentBuf {
+    let mut document = RawDocumentBuf::new();
+    for (name, value) in tags {
+        if let Ok(name) = <&CStr>::try_from(name.as_str()) {
+            document.append(name, value.as_str());
+        }
+    }
+    document
 }
 
 fn last_write(wall_clock: Duration) -> RawDocumentBuf {

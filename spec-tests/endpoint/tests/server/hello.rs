@@ -93,11 +93,41 @@ fn a_member_tells_of_its_replica_set() {
 }
 
 #[test]
+fn a_member_tells_of_its_configuration() {
+    let texts = |text: &str| vec![text.to_owned()];
+    let set = ReplicaSet {
+        hosts: texts("a:1"),
+        passives: texts("b:2"),
+        arbiters: texts("c:3"),
+        tags: [("dc".to_owned(), "ny".to_owned())].into(),
+        set_version: 7,
+        ..ReplicaSet::primary("rs")
+    };
+    let mut world = in_topology(Topology::ReplicaSet(set));
+    let id = world.connect();
+    let reply = world.good(id, "admin", &rawdoc! { "hello": 1 });
+    for (key, value) in doc! {
+        "hosts": ["a:1"], "passives": ["b:2"], "arbiters": ["c:3"], "tags": { "dc": "ny" },
+        "setVersion": 7,
+    } {
+        assert_eq!(reply.get(&key), Some(&value), "{key}");
+    }
+    let mut plain = in_topology(member(Role::Primary));
+    let id = plain.connect();
+    let reply = plain.good(id, "admin", &rawdoc! { "hello": 1 });
+    for absent in ["passives", "arbiters", "tags", "hidden"] {
+        assert!(!reply.contains_key(absent), "{absent}");
+    }
+}
+
+#[test]
 fn routers_arbiters_and_ghosts_say_what_they_are() {
     let expected = [
         (Topology::Mongos, "msg", Bson::from("isdbgrid")),
         (member(Role::Arbiter), "arbiterOnly", Bson::from(true)),
         (member(Role::Ghost), "isreplicaset", Bson::from(true)),
+        (member(Role::Hidden), "hidden", Bson::from(true)),
+        (member(Role::Hidden), "secondary", Bson::from(true)),
         (member(Role::Other), "secondary", Bson::from(false)),
     ];
     for (topology, key, value) in expected {
