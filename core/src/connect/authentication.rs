@@ -11,7 +11,7 @@ use super::{
     sasl::{self, OneMessage, Sasl, SaslReply, from_field, protocol},
     scram::{DerivedKeys, KeyDerivation, Scram, ScramError, ScramMechanism, ScramStep},
 };
-use crate::error::{ConnectionError, Stage};
+use crate::error::{CommandError, ConnectionError, Stage};
 use crate::uri::{Credential, Mechanism, Secret};
 
 /// One authentication conversation. Each ends after a bounded number of replies: three, or as many as a mechanism of
@@ -282,9 +282,21 @@ impl Authentication {
         cache: &mut ScramCache,
     ) -> Result<Progress, ConnectionError> {
         match field::refusal(reply).map_err(from_field)? {
-            Some(error) => Err(ConnectionError::command(Stage::Authentication, error)),
+            Some(error) => Err(self.refused(error)),
             None => self.speculative_reply(reply, cache),
         }
+    }
+
+    /// The server's text is the same whatever is wrong with a token.
+    fn refused(&self, mut error: CommandError) -> ConnectionError {
+        if self.mechanism() == Mechanism::MongodbOidc && error.is_authentication_failure() {
+            error.message = format!(
+                "the access token is refused: it has expired, or is not for this server or user: check how long it is \
+                 valid, and its issuer and audience: {}",
+                error.message
+            );
+        }
+        ConnectionError::command(Stage::Authentication, error)
     }
 
     /// A reply inside the one to hello: it has the same fields without `ok`.

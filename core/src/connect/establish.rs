@@ -11,7 +11,7 @@ use super::{
     hello,
     hello_reply::HelloReply,
 };
-use crate::error::{BoxError, ConnectionError, Stage};
+use crate::error::{BoxError, CommandError, ConnectionError, Stage};
 use crate::uri::Mechanism;
 
 /// Everything that happens on a connection between TLS and its first use, without I/O.
@@ -494,7 +494,6 @@ impl Establish {
     }
 }
 
-/// `AuthenticationFailed`: the server knows the mechanism, and does not take the token.
 fn is_authentication_failure(error: &ConnectionError) -> bool {
-    error.command_error().is_some_and(|refusal| refusal.code == Some(18))
+    error.command_error().is_some_and(CommandError::is_authentication_failure)
 }

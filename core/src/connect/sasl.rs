@@ -166,7 +166,9 @@ pub(super) struct OneMessage(pub(super) Zeroizing<Vec<u8>>);
 
 /// The server goes on after the end of a conversation.
 #[derive(Debug, thiserror::Error)]
-#[error("the conversation goes on after its end")]
+#[error(
+    "the conversation goes on after its end: check that the server and the client mean the same mechanism"
+)]
 pub(super) struct Ended;
 
 impl SaslConversation for OneMessage {

@@ -92,6 +92,12 @@ impl CommandError {
         self.code == Some(REAUTHENTICATION_REQUIRED)
     }
 
+    /// `AuthenticationFailed`: the server knows the mechanism, and does not take the credential.
+    #[cfg(feature = "protocol")]
+    pub(crate) fn is_authentication_failure(&self) -> bool {
+        self.code == Some(AUTHENTICATION_FAILED)
+    }
+
     /// Whether the server attached this label.
     #[must_use]
     pub fn has_label(&self, label: &str) -> bool {
@@ -150,6 +156,10 @@ impl core::error::Error for CommandError {}
 
 /// The server's code for `maxTimeMS` that ran out.
 const MAX_TIME_EXPIRED: i32 = 50;
+
+/// The server's code for a credential that it does not take.
+#[cfg(feature = "protocol")]
+const AUTHENTICATION_FAILED: i32 = 18;
 
 /// The server's code for a credential that has expired.
 const REAUTHENTICATION_REQUIRED: i32 = 391;

@@ -123,7 +123,10 @@ fn a_server_that_goes_on() {
     let first = said(false, &challenge(&server_nonce(), HOST));
     let outcome = play(establish(URI), &[first.clone(), first]);
     let error = outcome.result.unwrap_err();
-    assert_eq!(error.reason(), "the conversation goes on after its end");
+    assert_eq!(
+        error.reason(),
+        "the conversation goes on after its end: check that the server and the client mean the same mechanism"
+    );
     let refusal = doc! { "ok": 0, "code": 18, "errmsg": "no" };
     let first = said(false, &challenge(&server_nonce(), HOST));
     let error = play(establish(URI), &[first, refusal]).result.unwrap_err();

@@ -34,6 +34,9 @@ struct Outcome {
     result: Result<ConnectionDescription, ConnectionError>,
 }
 
+const REFUSED: &str = "the access token is refused: it has expired, or is not for this server or user: check how long it \
+                       is valid, and its issuer and audience";
+
 /// Against a server that accepts one token, and in hello only if it `speculates`.
 fn play(mut establish: Establish, speculates: bool, accepted: &str) -> Outcome {
     answered(&mut establish, speculates, |jwt| match jwt == accepted {
@@ -166,6 +169,8 @@ fn a_new_token_that_is_refused_is_an_error() {
     assert_eq!((outcome.requests.len(), outcome.commands.len()), (1, 2));
     let error = outcome.result.unwrap_err();
     assert_eq!(error.stage(), Stage::Authentication);
+    assert_eq!(error.command_error().and_then(|error| error.code), Some(18));
+    assert_eq!(error.reason(), format!("{REFUSED}: no (code 18)"));
 }
 
 /// Only code 18 says something about the token.
@@ -183,7 +188,10 @@ fn another_refusal_replaces_no_token() {
 fn garbage_and_a_server_that_goes_on() {
     let good = || doc! { "ok": 1, "conversationId": 1, "done": false, "payload": binary(b"x") };
     for (reply, reason) in [
-        (good(), "the conversation goes on after its end"),
+        (
+            good(),
+            "the conversation goes on after its end: check that the server and the client mean the same mechanism",
+        ),
         (doc! { "ok": 1 }, "the reply has no `conversationId`"),
         (doc! {}, "the reply has no `ok`"),
     ] {
@@ -344,7 +352,10 @@ fn a_reauthentication_that_fails_is_a_failed_operation() {
     let outcome = play(again(URI, Mechanism::MongodbOidc), true, "another one");
     let error = outcome.result.as_ref().unwrap_err();
     assert_eq!(error.stage(), Stage::Operation);
-    assert_eq!(error.to_string(), "operation: re-authentication failed: no (code 18)");
+    assert_eq!(
+        error.to_string(),
+        format!("operation: re-authentication failed: {REFUSED}: no (code 18)")
+    );
     assert_eq!(error.command_error().and_then(|error| error.code), Some(18));
     check_secrecy(&outcome);
     let inner = error.source_as::<ConnectionError>().expect("as authentication said it");

@@ -186,7 +186,10 @@ fn lies_in_the_second_reply() {
 #[test]
 fn a_conversation_ends() {
     let goes_on: Lie = |it| drop(it.insert("done", false));
-    assert_eq!(error_of(3, goes_on, true).reason(), "the conversation goes on after its end");
+    assert_eq!(
+        error_of(3, goes_on, true).reason(),
+        "the conversation goes on after its end: check that the server and the client mean the same mechanism"
+    );
     let nothing: Lie = |it| set_payload(it, "");
     let reason = "the server's final message is malformed: there is no signature";
     assert_eq!(error_of(2, nothing, true).reason(), reason);
@@ -378,5 +381,8 @@ fn plain_does_not_go_on() {
         doc! { "ok": 1, "conversationId": 1, "done": false, "payload": binary(b"") }
     });
     let error = outcome.result.unwrap_err();
-    assert_eq!(error.to_string(), "authentication: the conversation goes on after its end");
+    assert_eq!(
+        error.to_string(),
+        "authentication: the conversation goes on after its end: check that the server and the client mean the same mechanism"
+    );
 }

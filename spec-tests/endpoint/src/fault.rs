@@ -104,7 +104,7 @@ pub enum ScramFault {
     TruncatedNonce,
     /// The server's nonce does not begin with the client's.
     ForeignNonce,
-    /// `done` never comes true.
+    /// `done` never comes true. Also in conversations of PLAIN and MONGODB-OIDC.
     Endless,
     /// `done` comes true without the server's proof.
     NoSignature,

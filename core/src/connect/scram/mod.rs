@@ -17,7 +17,10 @@ use self::{
     hash::{Hash, Keys, SecretBytes},
     message::{ServerFinal, ServerFirst, escaped},
 };
-use super::{Nonce, sasl::SaslReply};
+use super::{
+    Nonce,
+    sasl::{Ended, SaslReply},
+};
 use crate::uri::{Mechanism, Secret};
 
 /// How many iterations of PBKDF2 a server must ask for at least: fewer would let an eavesdropper
@@ -50,7 +53,7 @@ pub(super) enum ScramError {
     Signature,
     #[error("the conversation ended before the server proved that it knows the password")]
     NotProven,
-    #[error("the conversation goes on after its end")]
+    #[error("{}", Ended)]
     Endless,
     #[error("the keys are not those that were asked for")]
     ForeignKeys,

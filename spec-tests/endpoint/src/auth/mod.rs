@@ -102,11 +102,11 @@ fn start(context: &mut Context<'_>, login: &Login<'_>) -> Result<RawDocumentBuf,
         Mechanism::ScramSha256 => start_scram(context, login, Hash::Sha256, payload),
         Mechanism::Plain => {
             plain::log_in(context, login, payload)?;
-            Ok(reply(context.session.conversations, true, &[]))
+            Ok(end(context, login))
         }
         Mechanism::MongodbOidc => {
             oidc::log_in(context, login, payload)?;
-            Ok(reply(context.session.conversations, true, &[]))
+            Ok(end(context, login))
         }
         Mechanism::MongodbAws => start_aws(context, login, payload),
         Mechanism::MongodbX509 => {
@@ -114,6 +114,24 @@ fn start(context: &mut Context<'_>, login: &Login<'_>) -> Result<RawDocumentBuf,
             Err(Refusal::new(code::BAD_VALUE, message))
         }
     }
+}
+
+/// The reply to the only message of a mechanism, which ends the conversation unless it is endless.
+fn end(context: &mut Context<'_>, login: &Login<'_>) -> RawDocumentBuf {
+    let id = context.session.conversations;
+    let fault = context.session.scram_fault.take();
+    let goes_on = fault == Some(ScramFault::Endless);
+    if goes_on {
+        context.session.conversation = Some(Conversation {
+            id,
+            user: String::new(),
+            database: login.database.to_owned(),
+            skips_empty_exchange: false,
+            fault,
+            step: Step::Nothing,
+        });
+    }
+    reply(id, !goes_on, &[])
 }
 
 /// The mechanism that a login names.
