@@ -43,6 +43,14 @@ pub(super) fn other_name(me: &ServerAddress) -> ConnectionError {
     refused(&format!("the server is {me} in the configuration of its replica set: name it so"))
 }
 
+/// A primary contradicts itself.
+pub(super) fn not_its_own_member(me: &ServerAddress) -> ConnectionError {
+    refused(&format!(
+        "the server is {me} and the primary of its replica set, and does not list {me} as a member: correct the \
+         configuration of the set"
+    ))
+}
+
 /// The primary does not have it among the members.
 pub(super) fn not_listed(primary: &ServerAddress) -> ConnectionError {
     refused(&format!(

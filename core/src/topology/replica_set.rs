@@ -160,6 +160,7 @@ impl Topology {
         let gone: Vec<_> = servers.filter(|it| !members.contains(&***it)).cloned().collect();
         for server in gone {
             let reason = match said.me.as_ref().filter(|_| *server == *primary) {
+                Some(me) if me == primary => removal::not_its_own_member(me),
                 Some(me) => removal::other_name(me),
                 None => removal::not_listed(primary),
             };

@@ -112,6 +112,20 @@ fn an_address_that_the_set_does_not_have() {
 }
 
 #[test]
+fn a_primary_that_does_not_list_itself() {
+    let mut world = World::new("mongodb://a,b/?replicaSet=rs");
+    let mut reply = member("rs", "primary", &["b:27017"]);
+    reply.append(bson::cstr!("me"), "A");
+    world.reply("a", &reply);
+    assert_eq!(
+        excluded(&world, "a"),
+        "the server is a:27017 and the primary of its replica set, and does not list a:27017 as a member: correct the \
+         configuration of the set"
+    );
+    assert_eq!(world.servers.len(), 1, "the member that it names is asked");
+}
+
+#[test]
 fn a_primary_without_members() {
     let mut world = World::new("mongodb://a,b/?replicaSet=rs");
     world.reply("a", &rawdoc! { "ok": 1, "isWritablePrimary": true, "setName": "rs" });

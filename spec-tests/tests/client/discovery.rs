@@ -1,5 +1,6 @@
 //! One seed, and the servers that it leads to.
 
+use std::thread;
 use std::time::{Duration, Instant};
 
 use bson::rawdoc;
@@ -11,7 +12,8 @@ use cenote_endpoint::{Endpoint, ReplicaSet, Role, Server, Topology};
 
 use crate::shells::{Shell, on_all_runtimes};
 use crate::world::{
-    World, change_set, fail_point, join, member, standalone, start, three, until_open, until_so,
+    World, change_set, commands, fail_point, join, member, standalone, start, three, until_open,
+    until_so,
 };
 
 on_all_runtimes!(
@@ -29,6 +31,8 @@ on_all_runtimes!(
     a_router_among_members,
     members_without_end,
     a_set_that_changes_its_name,
+    a_set_version_that_goes_back,
+    a_primary_that_does_not_list_itself,
     a_read_preference_is_followed,
 );
 
@@ -279,6 +283,56 @@ fn a_set_that_changes_its_name(shell: Shell) {
     world.until("refused", |world| kind_of(world, &b).is_none());
     let why = || world.exclusion(&b.address()).unwrap_or_default();
     until_so(|| if why().contains("`rs1`, not to `rs0`") { Ok(()) } else { Err(why()) });
+    world.ping();
+    world.client.close();
+}
+
+/// A primary of an older configuration is not believed; nor is it asked without pause.
+fn a_set_version_that_goes_back(shell: Shell) {
+    let only = member(Role::Primary);
+    let of_version = |set_version| change_set(&only, |set| ReplicaSet { set_version, ..set });
+    of_version(5);
+    let world = World::of(shell, &[&only], "replicaSet=rs0&serverSelectionTimeoutMS=300");
+    world.ping();
+    of_version(4);
+    world.until("stale", |world| kind_of(world, &only).is_none());
+    let error = world.command(&rawdoc! { "ping": 1 }).expect_err("there is no primary");
+    let text = error.to_string();
+    assert!(text.contains("primary marked stale due to electionId/setVersion mismatch"), "{text}");
+    let hellos = commands(&only, "hello");
+    thread::sleep(Duration::from_secs(1));
+    assert!(commands(&only, "hello") - hellos <= 3, "{} checks", commands(&only, "hello") - hellos);
+    of_version(6);
+    world.until("believed", |world| kind_of(world, &only) == Some(ServerKind::RsPrimary));
+    world.ping();
+    world.client.close();
+}
+
+/// Its secondary names it, so that it is looked at again and again: with each reply of the secondary, and not more
+/// often.
+fn a_primary_that_does_not_list_itself(shell: Shell) {
+    let [a, b] = [member(Role::Primary), member(Role::Secondary)];
+    join(&[&a, &b]);
+    let only = vec![b.address().to_string()];
+    change_set(&a, |set| ReplicaSet { hosts: only, ..set });
+    let options = "replicaSet=rs0&heartbeatFrequencyMS=500&serverSelectionTimeoutMS=300";
+    let world = World::of(shell, &[&a, &b], options);
+    let expected = format!(
+        "{} is not used: hello: the server is {0} and the primary of its replica set, and does not list {0} as a \
+         member: correct the configuration of the set",
+        a.address()
+    );
+    // It is told when the primary has just been looked at, which is nearly always.
+    until_so(|| match world.client.check_out(&Selector::Primary).err() {
+        Some(error) if error.to_string().contains(&expected) => Ok(()),
+        other => Err(format!("{:?}", other.map(|error| error.to_string()))),
+    });
+    let created = world.count("ConnectionPoolCreated");
+    thread::sleep(Duration::from_secs(2));
+    let again = world.count("ConnectionPoolCreated") - created;
+    assert!(again <= 8, "{again} pools");
+    join(&[&a, &b]);
+    world.until("believed", |world| kind_of(world, &a) == Some(ServerKind::RsPrimary));
     world.ping();
     world.client.close();
 }
