@@ -7,12 +7,15 @@ use std::time::{Duration, Instant};
 
 use bson::rawdoc;
 use cenote_core::client::{ClientError, SelectionError, Selector};
+use cenote_core::uri::srv::SrvRecord;
 use cenote_endpoint::{
-    Endpoint, ListenOptions, Role, ServerCertificate, Settings, TlsFault, TlsOptions, User,
+    Endpoint, ListenOptions, NameServer, Place, ReplicaSet, Role, ServerCertificate, Settings,
+    TlsFault, TlsOptions, Topology, User,
 };
 
 use crate::shells::{Shell, on_all_runtimes};
-use crate::world::{World, member, standalone, until_so};
+use crate::srv::addresses;
+use crate::world::{World, change_set, member, standalone, until_so};
 
 on_all_runtimes!(
     an_absent_host,
@@ -26,6 +29,8 @@ on_all_runtimes!(
     one_bad_server_of_three,
     what_is_not_of_this_client,
     a_host_that_is_named_twice,
+    hosts_that_differ_only_in_case,
+    wire_versions_that_change,
     a_name_that_forges_and_floods,
     wire_versions_that_do_not_overlap,
 );
@@ -205,7 +210,6 @@ fn a_wrong_password(shell: Shell) {
 /// Two unusable servers do not block the third, whose members replace the hosts of the connection string.
 fn one_bad_server_of_three(shell: Shell) {
     let (good, other_set) = (member(Role::Primary), {
-        use cenote_endpoint::{ReplicaSet, Topology};
         crate::world::start(Topology::ReplicaSet(ReplicaSet::primary("rs1")))
     });
     let absent = "absent.invalid:27017".parse().expect("an address");
@@ -256,7 +260,6 @@ fn wire_versions_that_do_not_overlap(shell: Shell) {
 
 /// The name of a replica set is the server's, and comes before it has to prove anything.
 fn a_name_that_forges_and_floods(shell: Shell) {
-    use cenote_endpoint::{ReplicaSet, Topology};
     let forged = "rs0\r\n2026-11-22 ERROR root logged in\u{1b}[31m\u{202e}".to_owned();
     for name in [forged, "x".repeat(1 << 20)] {
         let set = ReplicaSet { role: Role::Secondary, ..ReplicaSet::primary(&name) };
@@ -338,5 +341,61 @@ fn a_host_that_is_named_twice(shell: Shell) {
     let world = World::of(shell, &[&only, &only], "");
     world.ping();
     assert_eq!(world.client.servers().len(), 1);
+    world.client.close();
+}
+
+/// In the connection string, in SRV records and in what members say: one server, whose name is in lower case.
+fn hosts_that_differ_only_in_case(shell: Shell) {
+    let only = member(Role::Primary);
+    let port = only.address().port().expect("a port");
+    let [upper, mixed, lower] =
+        ["LOCALHOST", "LocalHost", "localhost"].map(|host| format!("{host}:{port}"));
+    let (hosts, me) = (vec![mixed.clone()], Some(upper.clone()));
+    change_set(&only, |set| ReplicaSet { hosts, me, ..set });
+    let world = World::new(shell, &format!("mongodb://{upper},{mixed},{lower}/?replicaSet=rs0"));
+    world.ping();
+    assert_eq!(addresses(&world), [lower]);
+    assert_eq!(world.client.topology().excluded().len(), 0);
+    assert_eq!(world.count("ConnectionPoolCreated"), 1);
+    world.client.close();
+
+    let names = NameServer::start().expect("a port");
+    let records = ["DB.Cluster.TEST.", "db.cluster.test."].map(|host| SrvRecord::new(host, 1));
+    names.set_srv("_mongodb._tcp.cluster.test", &records);
+    let uri = "mongodb+srv://Cluster.Test/?tls=false&serverSelectionTimeoutMS=1";
+    let world = World::srv(shell, uri, &names).expect("a client");
+    assert_eq!(addresses(&world), ["db.cluster.test:1"]);
+    world.client.close();
+}
+
+/// A server is replaced by an older one and then by a newer one: commands fail without waiting while it is too old.
+fn wire_versions_that_change(shell: Shell) {
+    let first = standalone();
+    let port = first.address().port().expect("a port");
+    let again = |wire_versions| {
+        let settings = Settings { wire_versions, ..Settings::default() };
+        let options = ListenOptions { place: Place::Tcp { port }, ..ListenOptions::default() };
+        Endpoint::start(settings, options).expect("it starts")
+    };
+    let world = World::of(shell, &[&first], "heartbeatFrequencyMS=500");
+    world.ping();
+    drop(first);
+    let old = again(0..=7);
+    let text = format!(
+        "Server at {} reports wire version 7, but this version of Cenote requires at least 8 (MongoDB 4.2).",
+        old.address()
+    );
+    world.until("refused", |world| world.error().is_some_and(|error| error.ends_with(&text)));
+    let error = world.client.command("admin", &rawdoc! { "ping": 1 }).expect_err("it is too old");
+    assert!(is_hopeless(&error) && error.to_string().contains(&text), "{error}");
+    // It is asked again with every heartbeat, and not more often.
+    let accepted = || old.with(|server, _| server.statistics().accepted);
+    let before = accepted();
+    thread::sleep(Duration::from_secs(2));
+    assert!((1..=8).contains(&(accepted() - before)), "{} connections", accepted() - before);
+    drop(old);
+    let _new = again(0..=25);
+    world.until("known", |world| world.kinds()[0].is_some());
+    world.ping();
     world.client.close();
 }
