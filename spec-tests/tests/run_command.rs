@@ -464,13 +464,19 @@ fn a_replica_set_is_found_and_each_pool_is_shown() {
             }
         }
     }
+    let uri = format!("mongodb://{},{}", hosts[0], hosts[1]);
+    let output = run(&[&uri, "--seconds", "3", "--tasks", "2"]);
+    let err = text(&output.stderr);
+    let line = err.lines().find(|line| line.contains(" operations  "));
+    let is_shown = |line: &str| hosts.iter().all(|host| line.contains(&format!("{host} ready, ")));
+    assert!(line.is_some_and(is_shown), "{err}");
     for (option, name) in [("--trace", "t.bson"), ("--html", "p.html")] {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join(name);
-        let uri = format!("mongodb://{},{}", hosts[0], hosts[1]);
         let output = run(&[&uri, option, file.to_str().unwrap()]);
         let expected = format!(
-            "cenote: {option} shows one pool, and {}, {} have one each: name one host in the URI\n",
+            "cenote: {option} shows one pool, and a client of {}, {} may have several: name one host in the URI, without \
+             directConnection=false\n",
             hosts[0], hosts[1]
         );
         assert_eq!((output.status.code(), text(&output.stderr)), (Some(2), expected));

@@ -110,7 +110,9 @@ pub enum Trouble {
         server: String,
     },
     /// One trace cannot be that of several pools.
-    #[error("{option} shows one pool, and {servers} have one each: name one host in the URI")]
+    #[error(
+        "{option} shows one pool, and a client of {servers} may have several: name one host in the URI, without directConnection=false"
+    )]
     SeveralPools {
         /// `--trace` or `--html`.
         option: &'static str,

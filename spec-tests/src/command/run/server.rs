@@ -119,7 +119,8 @@ impl Server {
 /// Whether this is about one host, to which a run connects directly. Several are a deployment, of which a client finds
 /// the other servers; and so is one host with `directConnection=false`.
 pub(super) fn is_alone(uri: &ConnectionString) -> bool {
-    uri.hosts.len() < 2 && uri.topology.direct_connection != Some(false)
+    let is_load_balanced = uri.topology.load_balanced == Some(true);
+    uri.hosts.len() < 2 && (is_load_balanced || uri.topology.direct_connection != Some(false))
 }
 
 /// The hosts of a connection string.
