@@ -18,16 +18,16 @@ const HOUR: Duration = Duration::from_secs(3600);
 type Scene = (&'static str, u64, Option<u64>, fn(u64));
 
 const SCENES: &[Scene] = &[
-    ("warm pair, events off", 10_000, Some(275), |n| {
+    ("warm pair, events off", 10_000, Some(290), |n| {
         let mut warm = Warm::new(PoolOptions::default());
         (0..n).for_each(|_| warm.silent_pair());
     }),
-    ("warm pair, idle time and wait timeout", 10_000, Some(290), |n| {
+    ("warm pair, idle time and wait timeout", 10_000, Some(305), |n| {
         let options = PoolOptions::default().with_max_idle_time(HOUR).with_wait_queue_timeout(HOUR);
         let mut warm = Warm::new(options);
         (0..n).for_each(|_| warm.timed_pair());
     }),
-    ("warm pair, events into a reused buffer", 10_000, Some(460), |n| {
+    ("warm pair, events into a reused buffer", 10_000, Some(480), |n| {
         let mut warm = Warm::new(PoolOptions::default());
         let mut buffer = Vec::with_capacity(16);
         (0..n).for_each(|_| warm.buffered_pair(&mut buffer));
@@ -41,7 +41,7 @@ const SCENES: &[Scene] = &[
         let mut buffer = Vec::with_capacity(16);
         (0..n).for_each(|_| warm.buffered_pair_at_once(&mut buffer));
     }),
-    ("warm pair, recorder off", 10_000, Some(310), |n| {
+    ("warm pair, recorder off", 10_000, Some(320), |n| {
         let mut recorded = Recorded::new(PoolOptions::default(), None);
         (0..n).for_each(|_| recorded.timed_pair());
     }),
@@ -58,10 +58,10 @@ const SCENES: &[Scene] = &[
     ("pair through cenote-tokio, timed, counted", 10_000, Some(1_520), |n| {
         WarmOnTokio::new(timed(), true).pairs(n);
     }),
-    ("pair through cenote-tokio, recorded", 10_000, Some(840), |n| {
+    ("pair through cenote-tokio, recorded", 10_000, Some(875), |n| {
         WarmOnTokio::with_flight_recorder(untimed(), FLIGHT_RECORDER).pairs(n);
     }),
-    ("pair through cenote-tokio, timed, recorded", 10_000, Some(1_030), |n| {
+    ("pair through cenote-tokio, timed, recorded", 10_000, Some(1_065), |n| {
         WarmOnTokio::with_flight_recorder(timed(), FLIGHT_RECORDER).pairs(n);
     }),
     ("pair through cenote-tokio, not watched", 10_000, Some(480), |n| {

@@ -30,7 +30,7 @@ impl<S: PoolTypes> PoolState<S> {
             waiting: self.queue.len() as u64,
             owners: self.owners.len() as u64,
             max_pool_size: (limit != 0).then_some(limit),
-            min_pool_size: self.min_total(),
+            min_pool_size: self.settings.min_total,
             max_connecting: self.settings.max_pending,
             load_balanced: self.settings.load_balanced,
             in_use_by_cursors: by(Purpose::Cursor),
@@ -47,7 +47,7 @@ impl<S: PoolTypes> PoolState<S> {
     /// no connection is coming. For a number of its own a shell compares the counts of the
     /// [snapshot](Self::snapshot). Takes constant time.
     pub fn is_filled(&self) -> bool {
-        self.connections.total() - self.connections.len(List::Pending) >= self.min_total()
+        self.connections.total() - self.connections.len(List::Pending) >= self.settings.min_total
     }
 
     /// Each connection: pending ones in the order of creation, available ones from the oldest,

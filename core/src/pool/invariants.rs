@@ -54,7 +54,9 @@ impl<S: PoolTypes> PoolState<S> {
         self.verify_owners().map_err(pool)?;
         self.verify_pending_responses()?;
         self.verify_services()?;
-        let follow = Settings::new(&self.options) == Ok(self.settings);
+        let predicted =
+            |settings| Settings { min_total: self.predicted_minimum(&settings), ..settings };
+        let follow = Settings::new(&self.options).map(predicted) == Ok(self.settings);
         ensure(follow, "settings follow options").map_err(pool)
     }
 

@@ -82,6 +82,7 @@ impl<S: PoolTypes> PoolState<S> {
             clock_regressions: checkpoint.clock_regressions,
         };
         pool.schedule_drains();
+        pool.follow_demand();
         pool.verify()?;
         Ok(pool)
     }

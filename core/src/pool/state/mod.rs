@@ -135,13 +135,17 @@ impl<S: PoolTypes> PoolState<S> {
         if let Some(demand) = &mut self.demand {
             demand.observe(needed as u64, self.now, now);
         }
+        self.follow_demand();
     }
 
-    /// How many connections are kept ahead of need: `minPoolSize`, or what is predicted if that is more.
-    #[inline]
-    pub(in crate::pool) fn min_total(&self) -> u32 {
-        let Settings { min_total, max_total, .. } = self.settings;
-        self.demand.map_or(min_total, |demand| demand.predicted.clamp(min_total, max_total))
+    /// Keeps as many connections ahead of need as `minPoolSize` says, or as is predicted if that is more.
+    pub(in crate::pool) fn follow_demand(&mut self) {
+        self.settings.min_total = self.predicted_minimum(&self.settings);
+    }
+
+    pub(in crate::pool) fn predicted_minimum(&self, settings: &Settings) -> u32 {
+        let min = self.options.min_pool_size.unwrap_or(0).min(Settings::UNLIMITED);
+        self.demand.map_or(min, |demand| demand.predicted.clamp(min, settings.max_total))
     }
 }
 

@@ -29,7 +29,9 @@ impl<S: PoolTypes> PoolState<S> {
             return;
         }
         emit(out, || Event::ConnectionCheckedIn { connection_id: id.number() });
-        self.note_use(self.connections.known(id).since());
+        if self.settings.adapts {
+            self.note_use(id);
+        }
         let error = match health {
             Health::Healthy => None,
             Health::PendingResponse { request_id, cause } if self.settings.pending_response => {

@@ -84,7 +84,7 @@ impl<S: PoolTypes> PoolState<S> {
 
     #[inline]
     pub(super) fn is_below_minimum(&self) -> bool {
-        self.connections.total() < self.min_total()
+        self.connections.total() < self.settings.min_total
     }
 
     /// How many connections are being made ahead of need. One that became stale meanwhile
@@ -201,7 +201,7 @@ impl<S: PoolTypes> PoolState<S> {
     /// The server had reasons to refuse, so the minimum, if there is one, pauses.
     // T-37
     pub(super) fn pause_population(&mut self) {
-        let pause = self.settings.pause_after_failure.filter(|_| self.min_total() > 0);
+        let pause = self.settings.pause_after_failure.filter(|_| self.settings.min_total > 0);
         self.populate_after = pause.map(|pause| self.now.after(pause));
     }
 

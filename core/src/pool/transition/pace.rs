@@ -1,6 +1,7 @@
 //! When connections are established, in a pool that decides it by itself: `adaptive_connecting` and `overload_backoff`.
 //! Neither is part of CMAP, and neither does more than `maxConnecting` and `maxPoolSize` permit.
 
+use crate::pool::id::ConnId;
 use crate::pool::options::{PoolOptions, mix};
 use crate::pool::state::PoolState;
 use crate::pool::state::lists::List;
@@ -95,12 +96,11 @@ impl<S: PoolTypes> PoolState<S> {
         }
     }
 
-    /// A use has ended that began then.
-    #[inline]
-    pub(super) fn note_use(&mut self, since: Instant) {
-        if self.settings.adapts {
-            self.pacing.used(self.now.as_nanos() - since.as_nanos(), self.now);
-        }
+    /// The use of a connection has ended.
+    #[inline(never)]
+    pub(super) fn note_use(&mut self, id: ConnId) {
+        let since = self.connections.known(id).since();
+        self.pacing.used(self.now.as_nanos() - since.as_nanos(), self.now);
     }
 
     /// The establishment of connection `number` failed because the server may be overloaded: the pool backs off, by the

@@ -11,8 +11,8 @@ use crate::pool::types::PoolTypes;
 
 impl<S: PoolTypes> PoolState<S> {
     /// Applies other options. Maintenance that runs from now on begins with what is stale, which it
-    /// has left alone so far. A policy that is switched on or off begins with what a new pool knows. Without pending responses, what is pending one is closed. A smaller
-    /// maximum closes what is available above it, oldest first, beginning with what has to receive a
+    /// has left alone so far. A policy that is switched on or off begins with what a new pool knows. Without pending
+    /// responses, what is pending one is closed. A smaller maximum closes what is available above it, oldest first, beginning with what has to receive a
     /// late reply; a larger one is used by the requests that wait and by the minimum right after
     /// this.
     // BG-10
@@ -27,6 +27,7 @@ impl<S: PoolTypes> PoolState<S> {
         if old.predicts != self.settings.predicts {
             self.demand = self.settings.predicts.then(|| Demand::new(self.now));
         }
+        self.follow_demand();
         self.prune_stale(out);
         if !self.settings.pending_response {
             self.close_pending_responses(out);
