@@ -63,7 +63,7 @@ pub struct SrvChanges {
 }
 
 impl SrvChanges {
-    /// What the [topology](crate::topology) has to be told, if anything changes. `servers` are those that
+    /// What the [topology] has to be told, if anything changes. `servers` are those that
     /// [`rescan`](SrvPolling::rescan) was given: they keep their order.
     #[must_use]
     pub fn into_input(self, mut servers: Vec<ServerAddress>) -> Option<topology::Input> {

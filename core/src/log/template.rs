@@ -42,6 +42,7 @@ pub(super) mod key {
     pub(in crate::log) const SERVER_HOST: &str = "serverHost";
     pub(in crate::log) const SERVER_PORT: &str = "serverPort";
     pub(in crate::log) const DRIVER_CONNECTION_ID: &str = "driverConnectionId";
+    #[cfg(feature = "protocol")]
     pub(in crate::log) const TOPOLOGY_ID: &str = "topologyId";
     pub(in crate::log) const DURATION_MS: &str = "durationMS";
 }

@@ -1,15 +1,15 @@
 //! Worlds of several servers: the machines of the topology, of a monitor and a pool for each server, SDAM's verdicts and
 //! server selection, composed as a client composes them.
 //!
-//! The servers are a small [cluster](cluster), which holds elections, is split, reconfigured, crashes, restarts and
+//! The servers are a small cluster (`cluster`), which holds elections, is split, reconfigured, crashes, restarts and
 //! recovers; some of them answer hello wrongly. The network delays messages, and is cut off. Connections are established
 //! and used without bytes: replies to hello are documents, and everything else is a timer. That is several times as fast
 //! as [on the wire](super::wire), whose conversations find nothing that is about several servers.
 //!
-//! Checked after every input: the topology against [SDAM's tables](model), written once more; the promises to
-//! embedders and event subscribers ([`judge`]); each pool as in a [world of one server](super); that a server that is
-//! described as usable has a ready pool ([`agreement`]); and that no server is checked in a loop ([`checks`]). After all faults have ended, the
-//! description has to agree with the cluster within bounded time, and every caller has to be served ([`recovery`]).
+//! Checked after every input: the topology against SDAM's tables (`model`), written once more; the promises to
+//! embedders and event subscribers (`judge`); each pool as in a [world of one server](super); that a server that is
+//! described as usable has a ready pool (`agreement`); and that no server is checked in a loop (`checks`). After all faults have ended, the
+//! description has to agree with the cluster within bounded time, and every caller has to be served (`recovery`).
 
 mod agreement;
 mod callers;
