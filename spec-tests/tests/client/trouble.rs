@@ -131,6 +131,8 @@ fn a_write_concern_error_tells_of_the_server(shell: Shell) {
         let only = member(Role::Primary);
         let world = World::of(shell, &[&only], "heartbeatFrequencyMS=500");
         world.ping();
+        // Events may be told after what they are about.
+        world.until("known", |world| world.count_changes() > 0);
         let before = world.count_changes();
         let fail_point = rawdoc! {
             "configureFailPoint": "failCommand",
