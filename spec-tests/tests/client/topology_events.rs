@@ -1,4 +1,4 @@
-//! What a client tells of its topology and its servers, and to whom.
+//! What a client tells its subscribers of its topology and its servers.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::channel;

@@ -87,7 +87,7 @@ fn a_difference_is_told_at_its_step() {
         "1: action 1 is ServerDescriptionChanged a:27017 Unknown -> RSSecondary, but ServerDescriptionChanged a:27017 \
          Unknown -> RSPrimary was recorded"
     );
-    // An election that nobody has won.
+    // An election without a winner.
     let told = difference(&|documents| {
         let place = input(documents, 5);
         let member = documents[place].get_document_mut("member").expect("a member");

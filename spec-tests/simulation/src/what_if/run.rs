@@ -14,7 +14,7 @@ use super::outcome::{Outcome, Tally};
 use crate::agenda::Agenda;
 use crate::replay::record::RecordedRun;
 
-/// What the pool does not decide: who asks when and for how long, and how the server answers.
+/// What the pool does not decide: when requests come, for how long they use a connection, and how the server answers.
 pub(crate) trait World {
     /// What happens whatever the pool does: the first requests, by the number that the world gives them, and others.
     fn begin(&mut self, plan: &mut dyn FnMut(Instant, Due));
