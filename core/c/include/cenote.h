@@ -887,8 +887,8 @@ cenote_status cenote_drain_progress(cenote_pool *pool, uint64_t now, uint64_t co
 cenote_status cenote_retire_connections(cenote_pool *pool,
                                         uint64_t now);
 
-// The process is about to be frozen: each connection that no request uses or waits for is closed, and the minimum pauses as after
-// an establishment that failed.
+// The process is about to be frozen: each connection that no request uses or waits for is closed, and the minimum
+// pauses as after an establishment that failed.
 cenote_status cenote_release_idle(cenote_pool *pool,
                                   uint64_t now);
 

@@ -250,8 +250,8 @@ pub extern "C" fn cenote_retire_connections(pool: *mut Pool, now: u64) -> Status
     feed(pool, now, |_| Ok(Input::RetireConnections))
 }
 
-/// The process is about to be frozen: each connection that no request uses or waits for is closed, and the minimum pauses as after
-/// an establishment that failed.
+/// The process is about to be frozen: each connection that no request uses or waits for is closed, and the minimum
+/// pauses as after an establishment that failed.
 #[unsafe(no_mangle)]
 pub extern "C" fn cenote_release_idle(pool: *mut Pool, now: u64) -> Status {
     feed(pool, now, |_| Ok(Input::ReleaseIdle))

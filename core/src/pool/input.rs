@@ -112,9 +112,9 @@ pub enum Input<S: PoolTypes> {
     /// is not in use, with the reason `idle`; one that is being established at once, and its request is served by another. Unlike after `Clear`, no request fails, the generation
     /// stays, and connections in use go on until they are checked in.
     RetireConnections,
-    /// The process is about to be frozen, as between two invocations of a function: every connection that no request uses is
-    /// closed, with the reason `idle`, also one that is being established or awaits a late reply, and the minimum pauses as after an
-    /// establishment that failed. Nothing else changes, and no request notices.
+    /// The process is about to be frozen, as between two invocations of a function: every connection that no request
+    /// uses or waits for is closed, with the reason `idle`, also one that is being established or awaits a late reply,
+    /// and the minimum pauses as after an establishment that failed. Nothing else changes, and no request notices.
     ReleaseIdle,
     /// The server can be used: a check succeeded, or a load balancer was installed.
     Ready,

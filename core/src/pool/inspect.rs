@@ -41,11 +41,11 @@ impl<S: PoolTypes> PoolState<S> {
         }
     }
 
-    /// Whether as many connections are established as the minimum of the [snapshot](Self::snapshot) wants: what a driver waits for that
-    /// warms its pools up. Only an input changes it, so the shell asks after each, where it asks for the
-    /// [next deadline](Self::next_deadline); nothing has to be polled. In a pool that is paused or closed
-    /// no connection is coming. For a number of its own a shell compares the counts of the
-    /// [snapshot](Self::snapshot). Takes constant time.
+    /// Whether as many connections are established as the minimum of the [snapshot](Self::snapshot) wants: what
+    /// a driver waits for that warms its pools up. Only an input changes it, so the shell asks after each, where it
+    /// asks for the [next deadline](Self::next_deadline); nothing has to be polled. In a pool that is paused or
+    /// closed no connection is coming. For a number of its own a shell compares the counts of the snapshot. Takes
+    /// constant time.
     pub fn is_filled(&self) -> bool {
         self.connections.total() - self.connections.len(List::Pending) >= self.settings.min_total
     }

@@ -169,7 +169,7 @@ pub enum WaitsFor {
     /// `maxConnecting` is reached: an establishment has to end, or a connection to come back.
     Permit,
     /// No limit is reached, but [`overload_backoff`](super::PoolOptions::overload_backoff) or
-    /// [`adaptive_connecting`](super::PoolOptions::adaptive_connecting) establishes none now: time has to pass, an establishment
-    /// to end, or a connection to come back.
+    /// [`adaptive_connecting`](super::PoolOptions::adaptive_connecting) establishes none now: time has to pass, an
+    /// establishment to end, or a connection to come back.
     Pacing,
 }

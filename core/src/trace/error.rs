@@ -192,33 +192,33 @@ pub enum TraceProblem {
     },
     /// The actions are others than they were.
     #[error("{0}")]
-    Actions(Box<ActionDifference>),
+    Actions(Box<ActionDifference<ActionRecord>>),
     /// The actions of a topology are others than they were.
     #[error("{0}")]
-    TopologyActions(Box<topology::ActionDifference>),
+    TopologyActions(Box<ActionDifference<topology::ActionRecord>>),
 }
 
 /// An action that is another than it was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ActionDifference {
+pub struct ActionDifference<A> {
     /// Which of the step, from 1.
     pub index: usize,
     /// As it was; `None` if there was none.
-    pub recorded: Option<ActionRecord>,
+    pub recorded: Option<A>,
     /// As it is; `None` if there is none.
-    pub got: Option<ActionRecord>,
+    pub got: Option<A>,
 }
 
-impl fmt::Display for ActionDifference {
+impl<A: fmt::Display> fmt::Display for ActionDifference<A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { index, recorded, got } = self;
         write!(f, "action {index} is {}, but {} was recorded", Shown(got), Shown(recorded))
     }
 }
 
-struct Shown<'a>(&'a Option<ActionRecord>);
+struct Shown<'a, A>(&'a Option<A>);
 
-impl fmt::Display for Shown<'_> {
+impl<A: fmt::Display> fmt::Display for Shown<'_, A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             None => f.write_str("nothing"),

@@ -418,8 +418,8 @@ impl<R: Network> Client<R> {
     }
 
     /// Writes what the [flight recorders](ClientBuilder::flight_recorder) hold into files of this folder,
-    /// named by the servers' addresses, and `topology.bson`; overwrites existing ones. Creates the folder if necessary. Blocks as
-    /// [`Pool::dump_trace`] does.
+    /// named by the servers' addresses, and `topology.bson`; overwrites existing ones. Creates the folder if
+    /// necessary. Blocks as [`Pool::dump_trace`] does.
     ///
     /// # Errors
     ///

@@ -93,10 +93,10 @@ impl<R: Runtime, K: Connector<R>> Pool<R, K> {
         self.driver().feed(Input::Clear { cause, interrupt: false, service: Some(service) });
     }
 
-    /// Closes each connection that no caller uses or waits for, with the reason `idle`, before the process is frozen: between two
-    /// invocations of a function its server need not keep them, and a firewall does not cut them meanwhile. Connections
-    /// in use and callers do not notice. `minPoolSize` is left alone for a second, as after a failed establishment, which is the time
-    /// to be frozen in.
+    /// Closes each connection that no caller uses or waits for, with the reason `idle`, before the process is frozen:
+    /// the server need not keep them between two invocations of a function, and a firewall does not cut them
+    /// meanwhile. Connections in use and callers do not notice. `minPoolSize` is left alone for a second, as after a
+    /// failed establishment, which is the time to be frozen in.
     ///
     /// Neither blocks nor waits for the network. `docs/functions.md` has the whole recipe.
     pub fn release_idle(&self) {

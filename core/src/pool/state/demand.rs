@@ -5,8 +5,8 @@ use crate::pool::time::Instant;
 /// For how long the demand is averaged, at least: 250 ms, in nanoseconds.
 const WINDOW: u64 = 250_000_000;
 
-/// The demand of a pool with a [predictive minimum](super::super::PoolOptions::predictive_min_pool_size): connections in use,
-/// and requests without an outcome, over time.
+/// The demand of a pool with a [predictive minimum](super::super::PoolOptions::predictive_min_pool_size): connections
+/// in use, and requests without an outcome, over time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Demand {
     /// When the window began that is measured now.

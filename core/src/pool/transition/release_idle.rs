@@ -8,8 +8,9 @@ use crate::pool::state::lists::List;
 use crate::pool::types::PoolTypes;
 
 impl<S: PoolTypes> PoolState<S> {
-    /// Closes each connection that no request uses or waits for: those that are available or pending a response, and those
-    /// that are established or drained for no request. The minimum pauses, or it would be established before the process is frozen.
+    /// Closes each connection that no request uses or waits for: those that are available or pending a response, and
+    /// those that are established or drained for no request. The minimum pauses, or it would be established before the
+    /// process is frozen.
     pub(super) fn release_idle(&mut self, out: &mut impl ActionSink<S>) {
         self.pause_population();
         let reason = |pool: &Self, id| pool.perished(id).unwrap_or(CloseReason::Idle);

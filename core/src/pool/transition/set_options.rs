@@ -11,10 +11,10 @@ use crate::pool::types::PoolTypes;
 
 impl<S: PoolTypes> PoolState<S> {
     /// Applies other options. Maintenance that runs from now on begins with what is stale, which it
-    /// has left alone so far. A policy that is switched on or off begins with what a new pool knows. Without pending
-    /// responses, what is pending one is closed. A smaller maximum closes what is available above it, oldest first, beginning with what has to receive a
-    /// late reply; a larger one is used by the requests that wait and by the minimum right after
-    /// this.
+    /// has left alone so far. A policy that is switched on or off begins with what a new pool knows.
+    /// Without pending responses, what is pending one is closed. A smaller maximum closes what is
+    /// available above it, oldest first, beginning with what has to receive a late reply; a larger one
+    /// is used by the requests that wait and by the minimum right after this.
     // BG-10
     pub(super) fn set_options(&mut self, options: PoolOptions, out: &mut impl ActionSink<S>) {
         let settings = Settings::new(&options).expect("permitted only if valid");

@@ -99,32 +99,3 @@ impl fmt::Display for ActionRecord {
         }
     }
 }
-
-/// An action that is another than it was.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ActionDifference {
-    /// Which of the step, from 1.
-    pub index: usize,
-    /// As it was; `None` if there was none.
-    pub recorded: Option<ActionRecord>,
-    /// As it is; `None` if there is none.
-    pub got: Option<ActionRecord>,
-}
-
-impl fmt::Display for ActionDifference {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { index, recorded, got } = self;
-        write!(f, "action {index} is {}, but {} was recorded", Shown(got), Shown(recorded))
-    }
-}
-
-struct Shown<'a>(&'a Option<ActionRecord>);
-
-impl fmt::Display for Shown<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0 {
-            None => f.write_str("nothing"),
-            Some(action) => fmt::Display::fmt(action, f),
-        }
-    }
-}

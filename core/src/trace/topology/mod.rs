@@ -50,7 +50,7 @@ mod recorder;
 mod replay;
 mod writer;
 
-pub use action::{ActionDifference, ActionRecord};
+pub use action::ActionRecord;
 pub use chunk::Chunk;
 pub use flight::FlightRecording;
 pub use reader::TraceHeader;

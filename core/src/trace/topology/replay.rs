@@ -9,9 +9,9 @@ use crate::connect::ConnectionDescription;
 use crate::monitor::ServerDescription;
 use crate::pool::Instant;
 use crate::topology::{Action, ActionSink, Input, Topology};
-use crate::trace::{TraceError, TraceProblem};
+use crate::trace::{ActionDifference, TraceError, TraceProblem};
 
-use super::action::{ActionDifference, ActionRecord};
+use super::action::ActionRecord;
 use super::chunk::{Recorded, Start};
 use super::reader::{Reader, Record, TraceHeader};
 
