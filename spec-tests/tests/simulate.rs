@@ -161,7 +161,7 @@ fn deployments_have_several_servers() {
 const OF_DEPLOYMENTS: [&str; 3] = ["deployments", "wrong answers", "clients"];
 
 /// Every situation occurs, so that each is tested. The kinds of worlds have different troubles, and the
-/// embedder on the wire keeps no connection for a late reply and does not change its credentials.
+/// embedder on the wire keeps no connection for a late reply, does not change its credentials, and is not frozen.
 #[test]
 fn every_situation_occurs() {
     let (mut direct, mut on_wire) = (Coverage::default(), Coverage::default());
@@ -191,6 +191,7 @@ fn every_situation_occurs() {
         "late reply not read",
         "late reply not wanted any more",
         "credentials change",
+        "idle connections released",
     ];
     assert_eq!(never(&on_wire, is_of_one_server), BTreeSet::from(only_direct), "{on_wire}");
 }

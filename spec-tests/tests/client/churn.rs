@@ -1,6 +1,8 @@
-//! Servers that appear and disappear as fast as a client follows: nothing is left of those that have gone.
+//! Servers that appear and disappear as fast as a client follows, at least a hundred a second: nothing is left of those
+//! that have gone.
 
 use std::collections::BTreeSet;
+use std::time::Instant;
 
 use cenote_core::address::ServerAddress;
 use cenote_core::uri::srv::SrvRecord;
@@ -64,7 +66,10 @@ impl Crowd {
                 if there == listed { Ok(()) } else { Err(format!("{there:?}, not {listed:?}")) }
             });
         };
+        let begin = Instant::now();
         (0..steps).for_each(|step| until_there(&self.step(step, stays)));
+        let a_second = (steps * 2 * STEP) as f64 / begin.elapsed().as_secs_f64();
+        assert!(a_second >= 100.0, "{a_second} servers appear or disappear a second");
         until_there(&[stays.address()]);
         let added = THERE + (steps - 1) * STEP;
         world.until_told("ConnectionPoolClosed", added);

@@ -243,6 +243,13 @@ fn what_waits_because_the_pool_backs_off_is_explained() {
     let waiting = "The pool was waiting to establish more connections (overload_backoff or \
                    adaptive_connecting): 2";
     assert!(all.to_lowercase().contains(&waiting.to_lowercase()), "{all}");
+
+    let folder = Folder::new();
+    let (trace, page) = (folder.path("trace.bson"), folder.path("picture.html"));
+    good(&["record", text(&trace), "--case", "overloaded"]);
+    good(&["replay", text(&trace), "--html", text(&page)]);
+    let page = std::fs::read_to_string(page).expect("it was written");
+    assert!(page.contains("; the pool backs off until 1.66"), "no mark of a backoff");
 }
 
 #[test]

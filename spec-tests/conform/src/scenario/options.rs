@@ -25,6 +25,7 @@ pub(crate) struct Options {
     codel_interval_ms: Option<u64>,
     #[serde(rename = "overloadBackoffMS")]
     overload_backoff_ms: Option<u64>,
+    jitter_seed: Option<u64>,
     adaptive_connecting: Option<bool>,
     predictive_min_pool_size: Option<bool>,
     /// The application name that connections send in their hello.
@@ -60,6 +61,7 @@ impl Options {
         options.codel_target = self.codel_target_ms.map(Duration::from_millis);
         options.codel_interval = self.codel_interval_ms.map(Duration::from_millis);
         options.overload_backoff = self.overload_backoff_ms.map(Duration::from_millis);
+        options.jitter_seed = self.jitter_seed;
         options.adaptive_connecting = self.adaptive_connecting;
         options.predictive_min_pool_size = self.predictive_min_pool_size;
         options.maintenance = self.background_thread_interval_ms.map(maintenance).transpose()?;

@@ -58,6 +58,19 @@ impl Socket {
     pub(super) fn is_used(&self, use_number: u64) -> bool {
         matches!(self.state, SocketState::Used { .. }) && self.use_number == use_number
     }
+
+    /// Whether the pool still wants it to be established; `None` if it is not being established any more.
+    pub(super) const fn is_wanted_open(&self) -> Option<bool> {
+        match self.state {
+            SocketState::Opening { .. } => Some(true),
+            SocketState::Aborted => Some(false),
+            SocketState::Idle
+            | SocketState::Used { .. }
+            | SocketState::Draining
+            | SocketState::DrainAborted
+            | SocketState::Inherited { .. } => None,
+        }
+    }
 }
 
 impl Accounting {

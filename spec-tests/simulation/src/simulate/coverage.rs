@@ -77,6 +77,7 @@ pub(super) enum Situation {
     OptionsChange,
     Fork,
     CredentialsChange,
+    ReleasesIdle,
     InheritedComesBack,
     Mistake,
     // What happens to the servers of a deployment.
@@ -223,6 +224,7 @@ const GROUPS: [(&str, &[(Situation, &str)]); 8] = [
             (Situation::OptionsChange, "options change"),
             (Situation::Fork, "forks"),
             (Situation::CredentialsChange, "credentials change"),
+            (Situation::ReleasesIdle, "idle connections released"),
             (Situation::InheritedComesBack, "parent's connection returned"),
             (Situation::Mistake, "misuse"),
         ],

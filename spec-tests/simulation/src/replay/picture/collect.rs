@@ -201,7 +201,11 @@ impl Collector {
             }
             Input::EstablishFailed { id, .. } => {
                 self.close(id.number(), now);
-                self.mark(view, MarkKind::EstablishFailed, id.number(), &told());
+                let pacing = view.pool.checkpoint().pacing;
+                let until = pacing.not_before.filter(|_| pacing.overloads > 0);
+                let backs_off = until.map(|at| format!("; the pool backs off until {at}"));
+                let told = told() + &backs_off.unwrap_or_default();
+                self.mark(view, MarkKind::EstablishFailed, id.number(), &told);
             }
             Input::DrainFailed { id, .. } => {
                 self.close(id.number(), now);

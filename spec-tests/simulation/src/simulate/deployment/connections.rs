@@ -98,15 +98,7 @@ impl World<'_> {
     /// The server has answered everything, or will never.
     pub(super) fn opened(&mut self, server: ServerNumber, connection: u64) -> Result<(), String> {
         let Some(socket) = self.socket(server, connection) else { return Ok(()) };
-        let is_wanted = match socket.state {
-            SocketState::Opening { .. } => true,
-            SocketState::Aborted => false,
-            SocketState::Idle
-            | SocketState::Used { .. }
-            | SocketState::Draining
-            | SocketState::DrainAborted
-            | SocketState::Inherited { .. } => return Ok(()),
-        };
+        let Some(is_wanted) = socket.is_wanted_open() else { return Ok(()) };
         if !is_wanted {
             return self.drop_unopened(server, connection);
         }

@@ -8,8 +8,9 @@
 //!
 //! Checked after every input: the topology against SDAM's tables (`model`), written once more; the promises to
 //! embedders and event subscribers (`judge`); each pool as in a [world of one server](super); that a server that is
-//! described as usable has a ready pool (`agreement`); and that no server is checked in a loop (`checks`). After all faults have ended, the
-//! description has to agree with the cluster within bounded time, and every caller has to be served (`recovery`).
+//! described as usable has a ready pool (`agreement`); and that no server is checked in a loop (`checks`). After all
+//! faults have ended, the description has to agree with the cluster within bounded time, and every caller has to be
+//! served (`recovery`).
 
 mod agreement;
 mod callers;

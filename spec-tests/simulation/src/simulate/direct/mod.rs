@@ -28,6 +28,8 @@ pub(super) struct Direct {
     waiting_for_ready: Vec<u32>,
     /// Draws what concerns late replies, so that worlds without them are as they were.
     late: SplitMix,
+    /// Whether connections were released the last time, and not retired.
+    releases: bool,
 }
 
 /// An event that is particular to these worlds. Connections are identified by their numbers.
@@ -72,7 +74,8 @@ impl Transport for Direct {
 
     fn new(plan: &Plan) -> Result<Self, String> {
         let late = SplitMix(plan.seed ^ LATE);
-        Ok(Self { trouble: None, first_service: 0, waiting_for_ready: Vec::new(), late })
+        let waiting_for_ready = Vec::new();
+        Ok(Self { trouble: None, first_service: 0, waiting_for_ready, late, releases: false })
     }
 
     fn has_troubles(parameters: &Parameters) -> bool {

@@ -28,7 +28,8 @@ pub struct Parameters {
     pub troubles: Vec<Trouble>,
     /// 1 in this many uses ends exactly when the pool's timer is due; 0: not on purpose.
     pub coincides: u64,
-    /// The interval at which credentials change, so that connections retire; `None`: never.
+    /// The interval at which credentials change, so that connections retire, or idle connections are released, in turn;
+    /// `None`: never.
     pub retire_every: Option<Duration>,
 }
 
@@ -102,7 +103,7 @@ impl fmt::Display for Plan {
         write!(f, "  heartbeat       {:?}, {services} services", self.heartbeat)?;
         self.write_moves(f)?;
         writeln!(f, "  coincidences    one in {coincides} (0: none)")?;
-        writeln!(f, "  credentials     change every {retire_every:?}")?;
+        writeln!(f, "  connections     retired or released every {retire_every:?}")?;
         self.write_faults(f, troubles, "work")
     }
 }

@@ -28,15 +28,7 @@ impl World<'_> {
     /// The connection is established, or fails.
     pub(super) fn opened(&mut self, connection: u64) -> Result<(), String> {
         let Some(socket) = self.accounting.socket(connection) else { return Ok(()) };
-        let is_wanted = match socket.state {
-            SocketState::Opening { .. } => true,
-            SocketState::Aborted => false,
-            SocketState::Idle
-            | SocketState::Used { .. }
-            | SocketState::Draining
-            | SocketState::DrainAborted
-            | SocketState::Inherited { .. } => return Ok(()),
-        };
+        let Some(is_wanted) = socket.is_wanted_open() else { return Ok(()) };
         // A shell that aborts at once never answers; a slower one does.
         if !is_wanted && (self.is_recovering || self.random.flip()) {
             self.accounting.drop_unopened(connection);
@@ -165,14 +157,20 @@ impl World<'_> {
         self.plan_in(after, Due::Drained { connection });
     }
 
-    /// Credentials changed: connections retire.
+    /// Credentials changed, and connections retire; or the process is going to be frozen, and releases them. In turn.
     pub(super) fn retire(&mut self) -> Result<(), String> {
         let Some(every) = self.plan.transport.retire_every.filter(|_| !self.is_recovering) else {
             return Ok(());
         };
         self.plan_in(every, Due::Retire);
-        self.coverage.count(Situation::CredentialsChange);
-        self.feed(Input::RetireConnections)
+        self.transport.releases = !self.transport.releases;
+        if self.transport.releases {
+            self.coverage.count(Situation::ReleasesIdle);
+            self.feed(Input::ReleaseIdle)
+        } else {
+            self.coverage.count(Situation::CredentialsChange);
+            self.feed(Input::RetireConnections)
+        }
     }
 
     pub(super) fn clear(

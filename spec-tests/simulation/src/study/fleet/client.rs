@@ -299,7 +299,6 @@ impl Fleet<'_> {
     fn disappointed(&mut self, client: u32, ask: Ask, error: &CheckOutError<Failure>) {
         match error {
             // Overload: `maxAdaptiveRetries`, each after a pause (ER-42).
-            // Overload: `maxAdaptiveRetries`, each after a pause (ER-42).
             CheckOutError::EstablishFailed { .. }
             | CheckOutError::WaitQueueFull { .. }
             | CheckOutError::Shed { .. }
