@@ -25,6 +25,7 @@ mod chunk;
 #[cfg(feature = "protocol")]
 mod decode;
 mod document;
+mod document_sink;
 #[cfg(feature = "protocol")]
 mod documents;
 mod encode;

@@ -13,6 +13,7 @@ use super::cause::Disclosure;
 use super::cause_numbers::CauseNumbers;
 use super::chunk::{Chunk, Start};
 use super::document::Document;
+use super::document_sink::{DocumentSink, missing_chunk};
 use super::encode;
 use super::input_log_entries::Entry;
 use super::traced::Traced;
@@ -71,8 +72,7 @@ impl TraceInfo {
 /// It buffers 64 KiB, so the sink need not. Blocks as long as the sink does; not to be called under
 /// a pool's lock.
 pub struct TraceWriter<W> {
-    sink: W,
-    buffer: Vec<u8>,
+    out: DocumentSink<W>,
     info: TraceInfo,
     begun: bool,
     inputs: u64,
@@ -89,8 +89,7 @@ impl<W: io::Write> TraceWriter<W> {
     /// Writes nothing before the first chunk.
     pub fn new(sink: W, info: TraceInfo) -> Self {
         Self {
-            sink,
-            buffer: Vec::new(),
+            out: DocumentSink::new(sink),
             info,
             begun: false,
             inputs: 0,
@@ -115,10 +114,7 @@ impl<W: io::Write> TraceWriter<W> {
                 self.start(start)?;
             }
             None if self.begun => {}
-            None => {
-                let problem = "a trace cannot begin with this chunk: one before it is missing";
-                return Err(io::Error::new(io::ErrorKind::InvalidInput, problem));
-            }
+            None => return Err(missing_chunk()),
         }
         self.go_on(chunk)
     }
@@ -176,17 +172,17 @@ impl<W: io::Write> TraceWriter<W> {
         place: Option<u64>,
     ) -> io::Result<()> {
         self.flush_actions();
-        let (texts, buffer) = (self.info.texts, &mut self.buffer);
+        let (texts, buffer) = (self.info.texts, &mut self.out.buffer);
         let cause = encode::cause_of(input).map(|cause| self.causes.number(cause, texts, buffer));
         let backwards = now < self.now;
         self.now = now;
         self.inputs += 1;
-        let mut document = Document::new(&mut self.buffer);
+        let mut document = Document::new(&mut self.out.buffer);
         document.long("t", now.as_nanos() as i64);
         encode::input(&mut document, input, cause, place);
         document.flag("back", backwards).flag("refused", refused);
         document.end();
-        self.pass_on(BUFFER)
+        self.out.pass_on()
     }
 
     /// Begins a trace with a checkpoint, without any recorder. A second call continues from another
@@ -206,15 +202,15 @@ impl<W: io::Write> TraceWriter<W> {
     /// Those of the sink.
     pub fn fingerprint(&mut self, fingerprint: u64) -> io::Result<()> {
         self.flush_actions();
-        let mut document = Document::new(&mut self.buffer);
+        let mut document = Document::new(&mut self.out.buffer);
         document.long("fp", fingerprint as i64).number("n", self.inputs);
         document.end();
-        self.pass_on(BUFFER)
+        self.out.pass_on()
     }
 
     /// The sink: to take from memory what was written so far, after a [`flush`](Self::flush).
     pub const fn sink_mut(&mut self) -> &mut W {
-        &mut self.sink
+        &mut self.out.sink
     }
 
     /// Writes the buffer to the sink and flushes that.
@@ -224,8 +220,7 @@ impl<W: io::Write> TraceWriter<W> {
     /// Those of the sink.
     pub fn flush(&mut self) -> io::Result<()> {
         self.flush_actions();
-        self.pass_on(0)?;
-        self.sink.flush()
+        self.out.flush()
     }
 
     /// Writes the end, without which a trace counts as truncated, and returns the sink.
@@ -235,18 +230,18 @@ impl<W: io::Write> TraceWriter<W> {
     /// Those of the sink.
     pub fn finish(mut self) -> io::Result<W> {
         self.flush_actions();
-        let mut document = Document::new(&mut self.buffer);
+        let mut document = Document::new(&mut self.out.buffer);
         document.number("end", self.inputs);
         document.end();
         self.flush()?;
-        Ok(self.sink)
+        Ok(self.out.sink)
     }
 
     fn start(&mut self, start: &Start) -> io::Result<()> {
         self.flush_actions();
         let checkpoint = &start.checkpoint;
         self.now = checkpoint.now;
-        let mut document = Document::new(&mut self.buffer);
+        let mut document = Document::new(&mut self.out.buffer);
         if self.begun {
             document.number("lost", start.lost);
         } else {
@@ -283,10 +278,10 @@ impl<W: io::Write> TraceWriter<W> {
     }
 
     fn document(&mut self, write: impl FnOnce(&mut Document<'_>)) -> io::Result<()> {
-        let mut document = Document::new(&mut self.buffer);
+        let mut document = Document::new(&mut self.out.buffer);
         write(&mut document);
         document.end();
-        self.pass_on(BUFFER)
+        self.out.pass_on()
     }
 
     /// The number of a place, which is written first if it is new; `None` if there are too many.
@@ -298,7 +293,7 @@ impl<W: io::Write> TraceWriter<W> {
         let number = Some(self.places.len() as u64).filter(|&number| number < PLACES_MAX)?;
         self.places.insert(place.into(), number);
         self.flush_actions();
-        let mut document = Document::new(&mut self.buffer);
+        let mut document = Document::new(&mut self.out.buffer);
         document.number("place", number).text("text", &text);
         document.end();
         Some(number)
@@ -307,7 +302,7 @@ impl<W: io::Write> TraceWriter<W> {
     /// Writes the actions of the last input.
     fn flush_actions(&mut self) {
         for actions in self.actions.chunks(ACTIONS_MAX) {
-            let mut document = Document::new(&mut self.buffer);
+            let mut document = Document::new(&mut self.out.buffer);
             document.array("acts", |array| {
                 for (index, action) in actions.iter().enumerate() {
                     let key = alloc::format!("{index}");
@@ -317,14 +312,6 @@ impl<W: io::Write> TraceWriter<W> {
             document.end();
         }
         self.actions.clear();
-    }
-
-    fn pass_on(&mut self, unless_below: usize) -> io::Result<()> {
-        if self.buffer.len() > unless_below {
-            self.sink.write_all(&self.buffer)?;
-            self.buffer.clear();
-        }
-        Ok(())
     }
 }
 
@@ -353,7 +340,6 @@ impl<W> fmt::Debug for TraceWriter<W> {
     }
 }
 
-pub(super) const BUFFER: usize = 64 << 10;
 /// Actions in one document.
 const ACTIONS_MAX: usize = 1000;
 /// Places in a trace.

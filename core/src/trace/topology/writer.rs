@@ -9,7 +9,8 @@ use crate::pool::Instant;
 use crate::topology::ServerId;
 use crate::trace::cause_numbers::CauseNumbers;
 use crate::trace::document::Document;
-use crate::trace::writer::{BUFFER, header};
+use crate::trace::document_sink::{DocumentSink, missing_chunk};
+use crate::trace::writer::header;
 use crate::trace::{Cause, Disclosure, TraceCause as _, TraceInfo};
 
 use super::action::ActionRecord;
@@ -22,8 +23,7 @@ use super::{FORMAT, VERSION, encode};
 /// It buffers 64 KiB, so the sink need not. Blocks as long as the sink does; not to be called under the lock of the
 /// topology. The address in its [`TraceInfo`] does not count, as a topology has none.
 pub struct TraceWriter<W> {
-    sink: W,
-    buffer: Vec<u8>,
+    out: DocumentSink<W>,
     info: TraceInfo,
     begun: bool,
     inputs: u64,
@@ -37,8 +37,7 @@ impl<W: io::Write> TraceWriter<W> {
     /// Writes nothing before the first chunk.
     pub fn new(sink: W, info: TraceInfo) -> Self {
         Self {
-            sink,
-            buffer: Vec::new(),
+            out: DocumentSink::new(sink),
             names: Names::new(info.addresses),
             info: TraceInfo { address: String::new(), ..info },
             begun: false,
@@ -57,10 +56,7 @@ impl<W: io::Write> TraceWriter<W> {
         match &chunk.start {
             Some(start) => self.start(start)?,
             None if self.begun => {}
-            None => {
-                let problem = "a trace cannot begin with this chunk: one before it is missing";
-                return Err(io::Error::new(io::ErrorKind::InvalidInput, problem));
-            }
+            None => return Err(missing_chunk()),
         }
         self.go_on(chunk)
     }
@@ -76,8 +72,7 @@ impl<W: io::Write> TraceWriter<W> {
     ///
     /// Those of the sink.
     pub fn flush(&mut self) -> io::Result<()> {
-        self.pass_on(0)?;
-        self.sink.flush()
+        self.out.flush()
     }
 
     /// Writes the end, without which a trace counts as truncated, and returns the sink.
@@ -91,7 +86,7 @@ impl<W: io::Write> TraceWriter<W> {
             document.number("end", inputs);
         })?;
         self.flush()?;
-        Ok(self.sink)
+        Ok(self.out.sink)
     }
 
     fn start(&mut self, start: &Start) -> io::Result<()> {
@@ -165,22 +160,14 @@ impl<W: io::Write> TraceWriter<W> {
 
     fn cause(&mut self, error: &ConnectionError) -> u64 {
         let cause = Cause { summary: error.summary(), text: Some(error.reason().into()) };
-        self.causes.number(&cause, self.info.texts, &mut self.buffer)
+        self.causes.number(&cause, self.info.texts, &mut self.out.buffer)
     }
 
     fn document(&mut self, write: impl FnOnce(&mut Document<'_>, &mut Names)) -> io::Result<()> {
-        let mut document = Document::new(&mut self.buffer);
+        let mut document = Document::new(&mut self.out.buffer);
         write(&mut document, &mut self.names);
         document.end();
-        self.pass_on(BUFFER)
-    }
-
-    fn pass_on(&mut self, unless_below: usize) -> io::Result<()> {
-        if self.buffer.len() > unless_below {
-            self.sink.write_all(&self.buffer)?;
-            self.buffer.clear();
-        }
-        Ok(())
+        self.out.pass_on()
     }
 }
 
