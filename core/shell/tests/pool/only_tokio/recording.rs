@@ -4,7 +4,7 @@
 use std::fs;
 use std::time::Duration;
 
-use cenote_core::trace::{Replay, Step};
+use cenote_core::trace::{Replay, Step, topology};
 use cenote_tokio::{BuildError, Builder, Client, ClientBuildError};
 use tempfile::tempdir;
 
@@ -37,7 +37,7 @@ async fn times_are_recorded_although_nothing_depends_on_them() {
     assert_eq!((last.input.name(), last.at.as_nanos()), ("Clear", 9_000_000_000));
 }
 
-/// A client records each of its pools, under the server's address.
+/// A client records each of its pools, under the server's address, and its topology.
 #[tokio::test]
 async fn pools_of_a_client() {
     let folder = tempdir().expect("a folder");
@@ -45,9 +45,9 @@ async fn pools_of_a_client() {
     let client = Client::builder("mongodb://127.0.0.1:1,127.0.0.1:2/?maxPoolSize=7");
     let client = client.expect("a connection string").record_into(&all).flight_recorder(4096);
     let client = client.build().expect("a client");
-    client.dump_traces(&last).expect("two dumps");
+    client.dump_traces(&last).expect("three dumps");
     client.close().await;
-    client.end_recording().await.expect("two traces");
+    client.end_recording().await.expect("three traces");
     for (folder, is_closed) in [(all, true), (last, false)] {
         for port in 1..=2 {
             let trace = fs::read(folder.join(format!("127.0.0.1-{port}.bson"))).expect("a file");
@@ -56,7 +56,10 @@ async fn pools_of_a_client() {
             let header = Replay::new(trace.as_slice()).expect("a trace").header().clone();
             assert_eq!(header.address, Some(format!("127.0.0.1:{port}")));
         }
-        assert_eq!(fs::read_dir(folder).expect("a folder").count(), 2);
+        let topology = fs::read(folder.join("topology.bson")).expect("a file");
+        let mut replay = topology::Replay::new(topology.as_slice()).expect("a trace");
+        replay.verify().expect("it replays as it was recorded");
+        assert_eq!(fs::read_dir(folder).expect("a folder").count(), 3);
     }
 
     // Where nothing can be written, there is no client.
