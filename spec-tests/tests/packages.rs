@@ -212,3 +212,28 @@ fn scripts_that_workflows_and_pages_name_exist() {
     }
     assert!(missing.is_empty(), "{missing:#?}");
 }
+
+/// The parts that the jobs of a workflow name, sorted.
+fn parts_of_workflow(file: &str) -> Vec<String> {
+    let workflow = text(&root().join(".github/workflows").join(file));
+    let jobs = workflow.lines().skip_while(|line| line.trim() != "parts:").skip(1);
+    let jobs = jobs.map_while(|line| line.trim().strip_prefix("- "));
+    let mut parts: Vec<_> = jobs
+        .take_while(|job| !job.contains(':'))
+        .flat_map(|job| job.split_whitespace().map(str::to_owned))
+        .collect();
+    parts.sort_unstable();
+    parts
+}
+
+#[test]
+fn workflows_call_each_part_of_the_gate_and_of_the_night_once() {
+    for (workflow, script) in [("ci.yml", ".ci/run"), ("nightly.yml", ".ci/nightly")] {
+        let listed = Command::new(root().join(script)).arg("--list").output().expect("it runs");
+        let listed = String::from_utf8(listed.stdout).expect("UTF-8");
+        let mut listed: Vec<_> = listed.lines().map(str::to_owned).collect();
+        listed.sort_unstable();
+        assert!(!listed.is_empty(), "{script} --list");
+        assert_eq!(parts_of_workflow(workflow), listed, "{workflow} and {script}");
+    }
+}
