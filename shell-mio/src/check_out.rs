@@ -7,8 +7,8 @@ use std::time::Instant;
 
 use cenote_core::error::PoolError;
 use cenote_core::pool::{Input, Purpose};
+use cenote_shell::pool::warm_up_plan::{is_in_vain, to_ask};
 use cenote_shell::pool::{PoolDriver, Until, WaiterKey};
-use cenote_shell::warm_up::{is_in_vain, to_ask};
 use parking::Parker;
 
 use crate::Connector;

@@ -4,7 +4,7 @@ use std::ops::{Deref, DerefMut};
 use bson::RawDocumentBuf;
 use cenote_core::error::{ConnectionError, OperationError};
 use cenote_core::pool::{Purpose, ServiceId};
-use cenote_shell::operation::OperationOptions;
+use cenote_shell::connection::operation::OperationOptions;
 use cenote_shell::pool::{self, GuardParts};
 
 use crate::event_loop::EventLoop;

@@ -96,16 +96,16 @@ pub use cenote_core::uri::{ConnectionString, Credential, UriError, UriWarning};
 pub use cenote_shell;
 pub use cenote_shell::builder::BuildError;
 pub use cenote_shell::client::ClientBuildError;
+pub use cenote_shell::connection::operation::OperationOptions;
 pub use cenote_shell::connection::{Connector, HandshakeReporter, Interruptible};
 pub use cenote_shell::error::CloseTimeout;
 pub use cenote_shell::event::PoolEvent;
 pub use cenote_shell::failure::Failure;
-pub use cenote_shell::fork::ForkError;
-pub use cenote_shell::leak::LeakReport;
 #[cfg(feature = "metrics")]
 pub use cenote_shell::metrics::Metrics;
 pub use cenote_shell::oidc::TokenRequest;
-pub use cenote_shell::operation::OperationOptions;
+pub use cenote_shell::pool::leak::LeakReport;
+pub use cenote_shell::runtime::fork::ForkError;
 pub use cenote_shell::trace::{Recording, RecordingError};
 
 pub use self::runtime::Tokio;

@@ -8,9 +8,9 @@ use std::task::{Context, Poll, Waker, ready};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use cenote_shell::dial::prepare;
+use cenote_shell::connection::dial::prepare;
 use cenote_shell::event::PoolEvent;
-use cenote_shell::fork::ForkError;
+use cenote_shell::runtime::fork::ForkError;
 use cenote_shell::runtime::{CurrentRuntime, Network, Runtime};
 use tokio::net::{TcpStream, lookup_host};
 use tokio::runtime::Handle;

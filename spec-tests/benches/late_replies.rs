@@ -15,7 +15,7 @@ use cenote_core::error::OperationError;
 use cenote_core::pool::{PoolOptions, Snapshot};
 use cenote_core::uri::ConnectionString;
 use cenote_endpoint::{Endpoint, ListenOptions, Settings, User};
-use cenote_shell::operation::OperationOptions;
+use cenote_shell::connection::operation::OperationOptions;
 
 const CALLERS: i32 = 16;
 const FINDS: i32 = 500;

@@ -42,7 +42,7 @@ pub struct Subscribers {
 pub enum Notification {
     /// For [`Subscribers`].
     Event(Event<ConnectionError>),
-    /// For the [`LeakDetector`](crate::leak::LeakDetector).
+    /// For the [`LeakDetector`](crate::pool::leak::LeakDetector).
     Leak {
         /// The connection.
         id: ConnId,

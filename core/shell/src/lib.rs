@@ -12,7 +12,7 @@
 //! | run the pool on another runtime | [`runtime`]: [`Runtime`](runtime::Runtime) and [`Network`](runtime::Network) |
 //! | pool connections of your own | [`connection::Connector`] |
 //! | give the pool another face, such as one that blocks | [`pool::PoolDriver`], [`client::ClientInner`] |
-//! | decide for yourself when to lock, queue and wake | `cenote_core::pool`, with `cenote_core::outbox` and [`wake_list`] |
+//! | decide for yourself when to lock, queue and wake | `cenote_core::pool`, with `cenote_core::outbox` and [`runtime::wake_list`] |
 //!
 //! ```no_run
 //! use cenote_core::error::ConnectionError;
@@ -68,15 +68,11 @@ pub mod builder;
 #[cfg(feature = "tls")]
 pub mod client;
 pub mod connection;
-pub mod dial;
 pub mod error;
 pub mod event;
 pub mod failure;
-pub mod fork;
 #[cfg(unix)]
 pub mod inspect;
-pub mod interrupt;
-pub mod leak;
 pub mod log;
 #[cfg(feature = "metrics")]
 pub mod metrics;
@@ -84,24 +80,12 @@ pub mod metrics;
 pub mod monitor;
 mod notifications;
 pub mod oidc;
-pub mod operation;
-pub mod origin;
-pub mod platform;
 pub mod pool;
-mod reentrancy;
 pub mod runtime;
-pub mod shortage;
-pub mod signal;
 mod spans;
-#[cfg(feature = "srv")]
-mod srv;
-mod stages;
 #[cfg(feature = "tls")]
 pub mod tls;
 pub mod trace;
-pub mod transport_error;
-pub mod wake_list;
-pub mod warm_up;
 
 // What appears in this crate's API.
 pub use bson;

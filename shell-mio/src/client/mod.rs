@@ -18,7 +18,7 @@ use cenote_core::uri::Credential;
 use cenote_shell::client::{
     self, BuiltClient, ClientInner, ClientLimit, ClientPlan, SelectedFor, Server,
 };
-use cenote_shell::operation::OperationOptions;
+use cenote_shell::connection::operation::OperationOptions;
 use cenote_shell::pool::Until;
 
 use crate::check_out::check_out;

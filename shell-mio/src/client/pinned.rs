@@ -5,7 +5,7 @@ use cenote_core::address::ServerAddress;
 use cenote_core::client::{ClientError, Selector};
 use cenote_core::pool::Purpose;
 use cenote_shell::client::{PinnedState, SelectedFor};
-use cenote_shell::operation::OperationOptions;
+use cenote_shell::connection::operation::OperationOptions;
 use cenote_shell::pool::Until;
 
 use super::Client;

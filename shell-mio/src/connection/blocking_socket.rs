@@ -3,8 +3,8 @@ use std::net::Shutdown;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cenote_shell::interrupt::Interrupter;
-use cenote_shell::transport_error::TransportError;
+use cenote_shell::connection::interrupt::Interrupter;
+use cenote_shell::connection::transport_error::TransportError;
 use socket2::SockRef;
 
 use super::os;
@@ -171,8 +171,8 @@ mod tests {
     use std::thread;
     use std::time::{Duration, Instant};
 
-    use cenote_shell::operation::{CommandTimeouts, OperationOptions};
-    use cenote_shell::transport_error::TransportError;
+    use cenote_shell::connection::operation::{CommandTimeouts, OperationOptions};
+    use cenote_shell::connection::transport_error::TransportError;
 
     use super::{BlockingSocket, Io, Socket};
     use crate::connection::timeout::Timeout;

@@ -8,8 +8,8 @@ use bson::{RawDocument, RawDocumentBuf};
 use cenote_core::error::{ConnectionError, OperationError, Stage};
 use cenote_core::wire::Flags;
 use cenote_shell::connection::judge_within;
-use cenote_shell::operation::{OperationLimit, OperationOptions};
-use cenote_shell::transport_error::TransportError;
+use cenote_shell::connection::operation::{OperationLimit, OperationOptions};
+use cenote_shell::connection::transport_error::TransportError;
 
 use super::{Connection, MongoConnector};
 use crate::pooled_connection::PooledConnection;

@@ -20,12 +20,12 @@ use std::time::Instant;
 use cenote_core::connect::ConnectionDescription;
 use cenote_core::error::{ConnectionError, Stage};
 use cenote_core::wire::MessageLimit;
+use cenote_shell::connection::interrupt::Interrupter;
+use cenote_shell::connection::operation::{CommandTimeouts, OperationLimit, OperationOptions};
+use cenote_shell::connection::transport_error::TransportError;
 use cenote_shell::connection::{
     self, ConnectionParts, OpenedConnection, Reauthentication, Transport,
 };
-use cenote_shell::interrupt::Interrupter;
-use cenote_shell::operation::{CommandTimeouts, OperationLimit, OperationOptions};
-use cenote_shell::transport_error::TransportError;
 
 use self::blocking_socket::{BlockingSocket, Io};
 use self::timeout::{Timeout, Wait};
@@ -55,7 +55,7 @@ pub type MongoConnector = connection::MongoConnector<EventLoop>;
 /// A connection to a server, authenticated and ready.
 ///
 /// `timeoutMS` limits each command together with its reply, unless the call has a limit of its own: see
-/// [`cenote_shell::operation`]. Without one, `socketTimeoutMS` limits each wait for the socket, to write and to read.
+/// [`cenote_shell::connection::operation`]. Without one, `socketTimeoutMS` limits each wait for the socket, to write and to read.
 ///
 /// ```no_run
 /// use bson::rawdoc;

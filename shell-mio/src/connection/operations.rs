@@ -5,11 +5,11 @@ use std::time::Instant;
 use bson::{RawDocument, RawDocumentBuf};
 use cenote_core::error::{ConnectionError, OperationError, Stage};
 use cenote_core::wire::{Flags, MessageBuf};
+use cenote_shell::connection::operation::{OperationLimit, OperationOptions};
+use cenote_shell::connection::transport_error::TransportError;
 use cenote_shell::connection::{
     Reauthentication, judge_within, require_unacknowledged, still_required,
 };
-use cenote_shell::operation::{OperationLimit, OperationOptions};
-use cenote_shell::transport_error::TransportError;
 
 use super::{Connection, MongoConnector};
 use crate::pooled_connection::PooledConnection;

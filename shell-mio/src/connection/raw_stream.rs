@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use cenote_core::error::{InterruptedError, OperationError, Stage};
 use cenote_core::wire::Exchange;
 use cenote_shell::connection::ByteLayer;
-use cenote_shell::interrupt::Interrupt;
-use cenote_shell::operation::{CommandTimeouts, OperationOptions};
+use cenote_shell::connection::interrupt::Interrupt;
+use cenote_shell::connection::operation::{CommandTimeouts, OperationOptions};
 use cenote_shell::pool::{GuardParts, PoolDriver};
 
 use super::blocking_socket::{BlockingSocket, Io};

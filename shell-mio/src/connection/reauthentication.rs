@@ -6,9 +6,9 @@ use bson::RawDocument;
 use cenote_core::connect::Step;
 use cenote_core::error::ConnectionError;
 use cenote_core::wire::Flags;
+use cenote_shell::connection::operation::{OperationLimit, OperationOptions};
+use cenote_shell::connection::transport_error::TransportError;
 use cenote_shell::connection::{Reauthentication, not_authenticated};
-use cenote_shell::operation::{OperationLimit, OperationOptions};
-use cenote_shell::transport_error::TransportError;
 
 use super::Connection;
 

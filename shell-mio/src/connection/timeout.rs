@@ -1,6 +1,6 @@
 use std::time::{Duration, Instant};
 
-use cenote_shell::operation::{Deadline, OperationLimit};
+use cenote_shell::connection::operation::{Deadline, OperationLimit};
 
 /// How long an operation may take.
 #[derive(Clone, Copy, Debug, Default)]

@@ -8,9 +8,9 @@ use std::sync::Mutex;
 use std::sync::mpsc::Sender;
 use std::time::Instant;
 
-use cenote_shell::dial;
+use cenote_shell::connection::dial;
 use cenote_shell::event::PoolEvent;
-use cenote_shell::fork::ForkError;
+use cenote_shell::runtime::fork::ForkError;
 use cenote_shell::runtime::{Network, Runtime};
 use mio::net::TcpStream;
 use parking::Unparker;

@@ -10,8 +10,8 @@ use cenote_core::client::{ClientError, Selector};
 use cenote_core::error::BoxError;
 use cenote_core::uri::srv::SrvRecord;
 use cenote_endpoint::{AccessToken as Accepted, Endpoint, ListenOptions, NameServer, Settings};
+use cenote_shell::connection::operation::OperationOptions;
 use cenote_shell::oidc::TokenRequest;
-use cenote_shell::operation::OperationOptions;
 use cenote_tokio::AccessToken;
 
 use crate::shells::{AnyClient, Shell, on_all_runtimes};

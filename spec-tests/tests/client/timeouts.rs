@@ -8,7 +8,7 @@ use bson::{RawDocumentBuf, rawdoc};
 use cenote_core::client::{ClientError, SelectionError, Selector, TimeLimit};
 use cenote_core::error::{OperationError, RetryWrites};
 use cenote_endpoint::{Endpoint, Fault, ListenOptions, Script, Server, Settings, User};
-use cenote_shell::operation::OperationOptions;
+use cenote_shell::connection::operation::OperationOptions;
 
 use crate::shells::{Shell, on_all_runtimes};
 use crate::world::{World, standalone, tell};

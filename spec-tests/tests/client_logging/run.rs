@@ -9,7 +9,7 @@ use cenote_core::client::{ClientError, Selector};
 use cenote_core::pool::Purpose;
 use cenote_shell::client::{BuiltClient, Client, ClientBuilder};
 use cenote_shell::connection::Connection;
-use cenote_shell::operation::OperationOptions;
+use cenote_shell::connection::operation::OperationOptions;
 use cenote_shell::runtime::{CurrentRuntime, Network};
 use cenote_smol::Smol;
 use cenote_tokio::Tokio;

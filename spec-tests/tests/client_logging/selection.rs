@@ -6,7 +6,7 @@ use bson::rawdoc;
 use cenote_core::client::{ReadPreference, Selector};
 use cenote_core::uri::ReadPreferenceMode;
 use cenote_endpoint::{Endpoint, ListenOptions, ReplicaSet, Settings, Topology};
-use cenote_shell::operation::OperationOptions;
+use cenote_shell::connection::operation::OperationOptions;
 use tracing::Level;
 
 use crate::messages::{Message, Messages, has_the_keys};

@@ -11,7 +11,7 @@ use cenote_core::trace::Replay;
 use cenote_core::uri::Credential;
 use cenote_endpoint::{Ending, Fault, LoadBalanced, Script, Settings, Topology};
 use cenote_mio::PoolSource;
-use cenote_shell::operation::OperationOptions;
+use cenote_shell::connection::operation::OperationOptions;
 use cenote_shell::trace::Recording;
 
 use crate::shell::{AnyPool, Shell, on_all_runtimes};

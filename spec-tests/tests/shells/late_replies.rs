@@ -12,7 +12,7 @@ use cenote_core::error::{ConnectionError, Stage};
 use cenote_core::pool::{CheckOutError, Event, PoolOptions};
 use cenote_core::wire::Flags;
 use cenote_endpoint::{Ending, Endpoint, Fault, Script, Settings};
-use cenote_shell::operation::OperationOptions;
+use cenote_shell::connection::operation::OperationOptions;
 use cenote_shell::pool::CLOSE_GRACE;
 
 use crate::raw::message;

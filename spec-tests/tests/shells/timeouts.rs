@@ -10,7 +10,7 @@ use cenote_core::error::{ConnectionError, OperationError, ReplyPart, Stage};
 use cenote_core::pool::CheckOutError;
 use cenote_core::wire::Flags;
 use cenote_endpoint::{Endpoint, Fault, Settings, User};
-use cenote_shell::operation::OperationOptions;
+use cenote_shell::connection::operation::OperationOptions;
 
 use crate::raw::message;
 use crate::shell::{AnyConnection, AnyPool, Shell, on_all_runtimes};

@@ -20,13 +20,13 @@ use cenote_core::uri::{ConnectionString, UriError};
 
 use crate::event::PoolEvent;
 use crate::failure::Failure;
-#[cfg(doc)]
-use crate::leak::DEFAULT_LEAK_DETECTION_THRESHOLD;
-use crate::leak::LeakReport;
 use crate::log;
 #[cfg(feature = "metrics")]
 use crate::metrics::Metrics;
 use crate::oidc::{TokenCallback, TokenRequest};
+#[cfg(doc)]
+use crate::pool::leak::DEFAULT_LEAK_DETECTION_THRESHOLD;
+use crate::pool::leak::LeakReport;
 #[cfg(feature = "tls")]
 use crate::trace::TraceOptions;
 

@@ -13,11 +13,11 @@ use cenote_core::trace::Recorder;
 use super::{BuildError, DEFAULT_EVENT_QUEUE};
 use crate::event::Subscriber;
 use crate::failure::FailureHandler;
-use crate::leak::{LeakCallback, with_default_threshold};
 #[cfg(feature = "metrics")]
 use crate::metrics::Metrics;
-use crate::origin::Origin;
-use crate::platform;
+use crate::pool::leak::{LeakCallback, with_default_threshold};
+use crate::runtime::origin::Origin;
+use crate::runtime::platform;
 use crate::trace::{RecordedPool, TraceOptions, Traces};
 
 /// What a [`Builder`](super::Builder) was told, for a shell to build a pool from.

@@ -13,11 +13,11 @@ use cenote_core::uri::{ConnectionString, UriWarning};
 use super::{ClientBuildError, ClientPlan};
 use crate::builder::{BuildError, Builder, BuiltPool, FromUri};
 use crate::event::PoolEvent;
-use crate::leak::LeakReport;
 use crate::log;
 #[cfg(feature = "metrics")]
 use crate::metrics::Metrics;
 use crate::oidc::{TokenCallback, TokenRequest};
+use crate::pool::leak::LeakReport;
 
 /// How many events of servers and the topology wait for the subscribers of a client at most, unless a builder
 /// [sets](ClientBuilder::event_queue) another limit: 10,000. Each keeps a description or a reply of a server in memory,

@@ -23,11 +23,11 @@ use crate::connection::MongoConnector;
 #[cfg(unix)]
 use crate::inspect::Inspector;
 use crate::monitor::{MonitorDriver, MonitorShared, TopologyDriver};
-use crate::origin::Origin;
 #[cfg(feature = "srv")]
 use crate::runtime::Lock;
 use crate::runtime::Network;
-use crate::signal::Signal;
+use crate::runtime::origin::Origin;
+use crate::runtime::signal::Signal;
 use crate::trace::{self, RecordingError, dump_each};
 
 /// The servers of a client: a pool and a monitor each. Dropping it [closes](Self::close_at_once) it.

@@ -8,6 +8,8 @@ mod close;
 mod discovery;
 mod error;
 mod inner;
+#[cfg(feature = "srv")]
+mod name_service;
 mod pinned;
 mod plan;
 #[cfg(feature = "srv")]
@@ -35,8 +37,8 @@ use cenote_core::pool::Purpose;
 use cenote_core::topology::TopologyDescription;
 use cenote_core::uri::Credential;
 
+use crate::connection::operation::OperationOptions;
 use crate::connection::{Connection, MongoConnector};
-use crate::operation::OperationOptions;
 use crate::pool::{Pool, PooledConnection, Until};
 use crate::runtime::{CurrentRuntime, Network};
 use crate::trace::RecordingError;

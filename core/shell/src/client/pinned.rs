@@ -9,7 +9,7 @@ use cenote_core::pool::Purpose;
 
 use super::{Checked, Client, SelectedFor, Server};
 use crate::connection::Connection;
-use crate::operation::OperationOptions;
+use crate::connection::operation::OperationOptions;
 use crate::pool::Until;
 use crate::runtime::{CurrentRuntime, Network};
 

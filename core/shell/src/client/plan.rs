@@ -15,12 +15,12 @@ use super::ClientBuildError;
 use super::srv::SrvSettings;
 use crate::builder::{BuildError, Builder, BuiltPool};
 use crate::event::PoolEvent;
-use crate::leak::LeakReport;
 #[cfg(feature = "metrics")]
 use crate::metrics::Metrics;
 use crate::monitor::SdamSubscribers;
 use crate::oidc::TokenCallback;
-use crate::platform::environment;
+use crate::pool::leak::LeakReport;
+use crate::runtime::platform::environment;
 use crate::trace::ClientTraceOptions;
 
 /// The settings of a [`ClientBuilder`](super::ClientBuilder), for

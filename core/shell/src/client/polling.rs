@@ -10,11 +10,11 @@ use super::ClientPlan;
 use super::servers::Servers;
 use super::srv::look_up_limit;
 use crate::builder::BuiltPool;
+use crate::client::name_service::{NameServers, Questions};
 use crate::log;
 use crate::monitor::MonitorShared;
-use crate::platform::random;
+use crate::runtime::platform::random;
 use crate::runtime::{Lock, Network};
-use crate::srv::{NameServers, Questions};
 
 /// What the task works on.
 pub(super) struct Poller<R: Network> {

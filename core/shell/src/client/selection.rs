@@ -12,10 +12,10 @@ use cenote_core::topology::TopologyDescription;
 
 use super::selection_log::SelectionLog;
 use super::{ClientInner, SelectedFor, Server};
-use crate::operation::{CommandTimeouts, Deadline, OperationOptions};
-use crate::platform::random;
+use crate::connection::operation::{CommandTimeouts, Deadline, OperationOptions};
+use crate::runtime::platform::random;
+use crate::runtime::signal::{Listener, Wakers};
 use crate::runtime::{Network, timeout_at};
-use crate::signal::{Listener, Wakers};
 
 /// How long one operation of a client may take: `timeoutMS`, or the limit of the call.
 #[derive(Clone, Copy, Debug)]

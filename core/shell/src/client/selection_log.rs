@@ -9,8 +9,8 @@ use cenote_core::log::{LogRecord, Selection};
 use cenote_core::topology::TopologyDescription;
 
 use super::{ClientInner, Server};
+use crate::connection::operation::OperationOptions;
 use crate::log::selection as log;
-use crate::operation::OperationOptions;
 use crate::runtime::Network;
 
 /// What a server is selected for, as the log names it, unless the [options](OperationOptions::with_name) of the call do.

@@ -11,9 +11,9 @@ use cenote_core::uri::srv::SrvAnswers;
 
 use super::{BuiltClient, ClientBuildError, ClientBuilder, ClientPlan};
 use crate::builder::{BuildError, BuiltPool, FromUri};
+use crate::client::name_service::{NameServers, Questions};
 use crate::log;
-use crate::platform::{environment, random};
-use crate::srv::{NameServers, Questions};
+use crate::runtime::platform::{environment, random};
 
 /// How records are looked up, and what was found.
 #[derive(Debug)]

@@ -6,9 +6,9 @@ use cenote_core::address::ServerAddress;
 use cenote_core::error::{ConnectionError, Stage};
 use cenote_core::pool::ServiceId;
 
-use crate::interrupt::Interrupter;
+use crate::connection::interrupt::Interrupter;
+use crate::connection::stages::Stages;
 use crate::runtime::Runtime;
-use crate::stages::Stages;
 
 /// Makes and judges connections: what a driver implements that has sockets and a handshake of its
 /// own.

@@ -10,10 +10,10 @@ use cenote_core::error::InterruptedError;
 use futures_io::{AsyncRead, AsyncWrite};
 
 use super::connector::Connector;
-use crate::interrupt::Interrupt;
+use crate::connection::interrupt::Interrupt;
 use crate::pool::{GuardParts, PooledConnection};
 use crate::runtime::Runtime;
-use crate::signal::Listener;
+use crate::runtime::signal::Listener;
 
 /// A checked-out connection as a stream that fails when the pool interrupts the connection: pending
 /// and later reads and writes return [`ErrorKind::ConnectionAborted`] with an [`InterruptedError`]

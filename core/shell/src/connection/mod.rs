@@ -1,9 +1,15 @@
 //! Connections: what a pool needs of a [`Connector`], and the connector for MongoDB servers.
 
 mod connector;
+pub mod dial;
+pub mod interrupt;
 mod interruptible;
 #[cfg(feature = "tls")]
 mod mongo;
+pub mod operation;
+pub mod shortage;
+pub(crate) mod stages;
+pub mod transport_error;
 
 pub use self::connector::{Connector, DrainReporter, HandshakeReporter, Target};
 pub use self::interruptible::Interruptible;

@@ -5,6 +5,7 @@ mod fields;
 pub mod selection;
 pub mod topology;
 
+use std::panic::Location;
 use std::sync::LazyLock;
 use std::time::Duration;
 
@@ -19,7 +20,6 @@ use tracing::level_filters::LevelFilter;
 use tracing::{Level, debug, enabled, warn};
 
 use self::fields::{contained, number, text};
-use crate::leak::LeakReport;
 
 /// The specification calls the component `connection`.
 const TARGET: &str = "cenote::connection";
@@ -84,8 +84,12 @@ pub fn server_not_added(address: &ServerAddress, error: &impl std::fmt::Display)
 }
 
 /// Not a message of the specification: a connection is perhaps leaked.
-pub fn leak(report: &LeakReport) {
-    let LeakReport { address, connection_id, held, place } = report;
+pub fn leak(
+    address: &ServerAddress,
+    connection_id: u64,
+    held: Duration,
+    place: Option<&'static Location<'static>>,
+) {
     warn!(
         target: TARGET,
         message = "Possible connection leak: checked out for leak_detection_threshold",

@@ -42,11 +42,11 @@ use self::sockets::MonitorSockets;
 use self::topology::Observation;
 use crate::connection::MongoConnector;
 use crate::failure::{DeferredEffects, Failure};
-use crate::origin::Origin;
 use crate::pool::{CLOSE_GRACE, PoolDriver};
-use crate::reentrancy::ReentrancyGuard;
+use crate::runtime::origin::Origin;
+use crate::runtime::reentrancy::ReentrancyGuard;
+use crate::runtime::signal::{Signal, Wakers};
 use crate::runtime::{Lock, Network, timeout_at};
-use crate::signal::{Signal, Wakers};
 
 pub(crate) use self::subscribers::SdamSubscribers;
 pub(crate) use self::topology::{Members, TopologyDriver};

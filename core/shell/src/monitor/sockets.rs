@@ -12,8 +12,8 @@ use cenote_core::wire::Flags;
 
 use super::MonitorDriver;
 use crate::connection::Greeting;
+use crate::runtime::signal::{Signal, Wakers};
 use crate::runtime::{Lock, Network};
-use crate::signal::{Signal, Wakers};
 
 /// The sockets of one monitor, each a task. The machine has two at most: for checks, and for round-trip times.
 // SD-50.

@@ -18,9 +18,9 @@ use cenote_core::trace::topology::Recorder;
 use super::subscribers::{SdamSubscribers, call_each};
 use crate::log::{OF_ENVIRONMENT, topology as log};
 use crate::notifications::NotificationQueue;
-use crate::origin::Origin;
 use crate::runtime::Lock;
-use crate::signal::Signal;
+use crate::runtime::origin::Origin;
+use crate::runtime::signal::Signal;
 use crate::trace::{self, Recorded, RecordingError, TraceOptions, Traced, Traces};
 
 /// The machine of [`cenote_core::topology`] under its lock. Adds and removes servers. Tells subscribers and the log

@@ -20,9 +20,9 @@ use crate::connection::MongoConnector;
 use crate::event::{PoolEvent, Subscribers};
 #[cfg(unix)]
 use crate::inspect::Inspector;
-use crate::origin::Origin;
 #[cfg(feature = "tls")]
 use crate::runtime::Network;
+use crate::runtime::origin::Origin;
 use crate::runtime::{CurrentRuntime, Runtime};
 use crate::trace;
 

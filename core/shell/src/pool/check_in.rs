@@ -10,8 +10,8 @@ use super::driver::{InnerGuard, PoolDriver};
 use super::types::PooledSocket;
 use crate::connection::Connector;
 use crate::runtime::Runtime;
+use crate::runtime::wake_list::WakeList;
 use crate::trace::PanicGuard;
-use crate::wake_list::WakeList;
 
 impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
     /// Checks a connection in that cannot be used as it is.

@@ -18,8 +18,8 @@ use super::types::outcome;
 use super::waiters::{WaiterKey, WaiterSlot};
 use crate::connection::Connector;
 use crate::runtime::Runtime;
+use crate::runtime::wake_list::WakeList;
 use crate::trace::PanicGuard;
-use crate::wake_list::WakeList;
 
 impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
     /// The answer to a check-out that `caller` had to wait for, as [`guard`](Self::guard) returns it. `None` while

@@ -9,7 +9,7 @@ use crate::connection::Connector;
 use crate::event::Notification;
 use crate::notifications::NotificationQueue;
 use crate::runtime::Runtime;
-use crate::wake_list::WakeList;
+use crate::runtime::wake_list::WakeList;
 
 /// Actions that wait for the lock to be released.
 pub(super) struct Pending<R: Runtime, K: Connector<R>> {

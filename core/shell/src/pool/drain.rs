@@ -13,8 +13,8 @@ use super::fork::ForkTrigger;
 use super::fork_guarded::ForkGuarded;
 use super::inner::TaskKey;
 use super::types::PooledSocket;
+use crate::connection::interrupt::Interrupt;
 use crate::connection::{Connector, DrainReporter};
-use crate::interrupt::Interrupt;
 use crate::runtime::Runtime;
 
 /// How often the machine hears at most that bytes have come.

@@ -1,42 +1,33 @@
 //! The lock, and what is done after it is released.
 
-use std::collections::VecDeque;
 use std::fmt;
-use std::future::Future;
-use std::mem;
-use std::panic::{AssertUnwindSafe, Location, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::task::Waker;
 use std::time::Duration;
 
 use cenote_core::address::ServerAddress;
-use cenote_core::error::{ConnectionError, PoolError, Wait};
+use cenote_core::error::ConnectionError;
 use cenote_core::outbox;
-use cenote_core::pool::{
-    Action, ConnId, Input, Instant, InvalidOptions, PoolOptions, Snapshot, WaiterId,
-};
+use cenote_core::pool::{ConnId, Input, InvalidOptions, PoolOptions, Snapshot};
 
 use super::failure_counts::FailureCounts;
-use super::guard::PooledConnection;
-use super::inner::{ConnectionTask, PoolInner, TaskKey};
+use super::inner::PoolInner;
 use super::runtime_handle::RuntimeHandle;
-use super::types::{CheckOutResult, Delivery, FailedCheckOut, Types};
-use super::{drain, establish};
+use super::types::{InputContext, Types};
 use crate::builder::Measured;
 use crate::connection::Connector;
 use crate::event::{Notification, Subscribers};
 use crate::failure::{DeferredEffects, FailureHandler};
-use crate::interrupt::Interrupt;
-use crate::leak::{LeakCallback, LeakDetector};
-use crate::origin::Origin;
-use crate::reentrancy::ReentrancyGuard;
+use crate::pool::leak::{LeakCallback, LeakDetector};
+use crate::runtime::origin::Origin;
+use crate::runtime::platform;
+use crate::runtime::reentrancy::ReentrancyGuard;
+use crate::runtime::signal::{Listener, Signal, Wakers};
+use crate::runtime::wake_list::WakeList;
 use crate::runtime::{Lock, Runtime};
-use crate::signal::{Listener, Signal, Wakers};
 use crate::spans::CheckOutSpans;
 use crate::trace::{PanicGuard, Traces};
-use crate::wake_list::WakeList;
-use crate::{error, failure, log, platform};
+use crate::{error, failure};
 
 /// One pool: the machine under its lock, and the shell around it.
 ///
@@ -69,47 +60,30 @@ use crate::{error, failure, log, platform};
 /// }
 /// ```
 pub struct PoolDriver<R: Runtime, K: Connector<R>> {
-    address: Arc<ServerAddress>,
+    pub(super) address: Arc<ServerAddress>,
     connector: K,
     pub(super) runtime: RuntimeHandle<R>,
     /// The machine's zero.
-    origin: std::time::Instant,
-    subscribers: Subscribers,
+    pub(super) origin: std::time::Instant,
+    pub(super) subscribers: Subscribers,
     failure_handler: Option<FailureHandler>,
-    leak_detector: LeakDetector,
+    pub(super) leak_detector: LeakDetector,
     pub(super) failures: FailureCounts,
     /// Since when the pool is watched, in nanoseconds of its clock; `u64::MAX` while it is not.
     pub(super) watched_since: AtomicU64,
-    traces: Traces,
+    pub(super) traces: Traces,
     measured: Measured,
     pub(super) spans: CheckOutSpans,
-    timeout: Option<Duration>,
+    pub(super) timeout: Option<Duration>,
     /// In nanoseconds.
-    min_round_trip: AtomicU64,
-    drained: Signal<R::Mutex<Wakers>>,
+    pub(super) min_round_trip: AtomicU64,
+    pub(super) drained: Signal<R::Mutex<Wakers>>,
     inner: R::Mutex<PoolInner<R, K>>,
 }
 
 /// Holds the pool's lock.
 pub(super) type InnerGuard<'a, R, K> =
     <<R as Runtime>::Mutex<PoolInner<R, K>> as Lock<PoolInner<R, K>>>::Guard<'a>;
-
-/// When an input is fed, and what is looked at after it.
-#[derive(Clone, Copy)]
-pub(super) struct InputContext {
-    pub(super) now: Instant,
-    /// A deadline may be due earlier after the input.
-    is_timed: bool,
-    /// The input is a check-out or a check-in.
-    is_use: bool,
-    pub(super) wants_events: bool,
-}
-
-impl InputContext {
-    pub(super) const fn of_use(self) -> Self {
-        Self { is_use: true, ..self }
-    }
-}
 
 /// Callbacks and traces of a pool.
 pub(super) struct Observers {
@@ -172,13 +146,25 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
         let is_timed = matches!(input, Input::SetOptions { .. }) || inner.state.is_recording();
         let context = self.context(&inner, is_timed);
         let mut wakes = WakeList::default();
+        self.handle(&mut inner, context, input, &mut wakes);
+        panic_guard.defuse();
+        self.release_and_run(inner, context, wakes);
+    }
+
+    /// Has the machine handle an input, and notes for the inspector what a clear has done.
+    #[inline(always)]
+    fn handle(
+        &self,
+        inner: &mut PoolInner<R, K>,
+        context: InputContext,
+        input: Input<Types<R, K>>,
+        wakes: &mut WakeList<R::Waiter>,
+    ) {
         let clear = inner.before_clear(&input);
-        inner.handle(context.now, input, context.wants_events, &mut wakes);
+        inner.handle(context.now, input, context.wants_events, wakes);
         if let Some(before) = clear {
             inner.after_clear(&before, self.now());
         }
-        panic_guard.defuse();
-        self.release_and_run(inner, context, wakes);
     }
 
     /// Feeds one input while the caller holds a lock of its own. Wake-ups, sockets and subscribers wait until
@@ -197,11 +183,7 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
         let mut inner = inner; // Released before the guard is dropped.
         let context = self.context(&inner, false);
         let mut wakes = WakeList::default();
-        let clear = inner.before_clear(&input);
-        inner.handle(context.now, input, context.wants_events, &mut wakes);
-        if let Some(before) = clear {
-            inner.after_clear(&before, self.now());
-        }
+        self.handle(&mut inner, context, input, &mut wakes);
         panic_guard.defuse();
         drop(inner);
         let (worker, notifier) = (Arc::clone(self), Arc::clone(self));
@@ -218,35 +200,6 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
         })
     }
 
-    /// The time for an input that is handled at once while no request waits.
-    #[inline(always)]
-    pub(super) fn now_at_once(&self, inner: &PoolInner<R, K>) -> Instant {
-        if inner.state.needs_now_at_once() { self.now() } else { inner.state.now() }
-    }
-
-    #[inline(always)]
-    pub(super) fn release_at_once(mut inner: InnerGuard<'_, R, K>) {
-        let is_timed = inner.state.needs_now_at_once();
-        let timer = if is_timed { inner.arm_at_once() } else { None };
-        Self::release_and_wake(inner, timer);
-    }
-
-    /// [`release_at_once`](Self::release_at_once), after which subscribers are told.
-    #[inline(always)]
-    pub(super) fn release_and_notify(self: &Arc<Self>, mut inner: InnerGuard<'_, R, K>) {
-        let is_timed = inner.state.needs_now_at_once();
-        let timer = if is_timed { inner.arm_at_once() } else { None };
-        self.release_and_perform(inner, WakeList::default(), timer);
-    }
-
-    #[inline(always)]
-    pub(super) fn release_and_wake(inner: InnerGuard<'_, R, K>, timer: Option<Waker>) {
-        drop(inner);
-        if let Some(timer) = timer {
-            timer.wake();
-        }
-    }
-
     /// Whether an event has a subscriber, or is logged.
     #[inline(always)]
     pub(super) fn wants_events(&self) -> bool {
@@ -260,229 +213,6 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
 
     pub(super) fn try_lock(&self) -> Option<InnerGuard<'_, R, K>> {
         self.inner.try_lock()
-    }
-}
-
-/// The clock, and everything that happens after the lock is released.
-impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
-    /// The clock is read only if someone looks at the time: the machine, a subscriber, or the reader of a
-    /// whole trace.
-    #[inline(always)]
-    pub(super) fn context(&self, inner: &PoolInner<R, K>, is_timed: bool) -> InputContext {
-        let wants_events = self.wants_events();
-        let is_timed = is_timed || inner.state.needs_now();
-        let is_read = is_timed || wants_events || inner.state.is_journaled();
-        let now = if is_read { self.now() } else { inner.state.now() };
-        InputContext { now, is_timed, is_use: false, wants_events }
-    }
-
-    /// Releases the lock; then wakes callers, performs actions and tells subscribers, unless another
-    /// thread is doing that already. Subscribers come last, because they may take long.
-    #[inline(always)]
-    pub(super) fn release_and_run(
-        self: &Arc<Self>,
-        mut inner: InnerGuard<'_, R, K>,
-        context: InputContext,
-        wakes: WakeList<R::Waiter>,
-    ) {
-        let timer = self.prepare_release(&mut inner, context);
-        if inner.pending.is_empty() && wakes.is_empty() && timer.is_none() {
-            // The usual case, in which not even the drop of nothing is worth its instructions.
-            mem::forget((wakes, timer));
-        } else {
-            self.release_and_perform(inner, wakes, timer);
-        }
-    }
-
-    #[inline(always)]
-    fn release_and_perform(
-        self: &Arc<Self>,
-        mut inner: InnerGuard<'_, R, K>,
-        wakes: WakeList<R::Waiter>,
-        timer: Option<Waker>,
-    ) {
-        let pending = &mut inner.pending;
-        let (work, notifications) = (pending.work.claim(), pending.notifications.claim());
-        let has_overflowed = pending.notifications.take_overflow();
-        drop(inner);
-        if has_overflowed {
-            log::events_dropped(&self.address);
-        }
-        self.run_work(wakes, timer, work);
-        self.run_notifications(notifications);
-    }
-
-    /// Arms the timer and wakes the writer of a trace, if that is necessary. Returns the timer's waker.
-    #[inline(always)]
-    fn prepare_release(&self, inner: &mut PoolInner<R, K>, context: InputContext) -> Option<Waker> {
-        let timer = match context {
-            InputContext { is_timed: false, .. } => None,
-            InputContext { is_use: true, .. } => inner.arm_after_use(),
-            InputContext { is_use: false, .. } => inner.arm(),
-        };
-        if inner.state.wants_writer(inner.pending.has_timed_out) {
-            let has_timed_out = mem::take(&mut inner.pending.has_timed_out);
-            inner.state.call_writer(has_timed_out, &self.traces);
-        }
-        timer
-    }
-
-    #[inline(always)]
-    fn run_work(
-        self: &Arc<Self>,
-        wakes: WakeList<R::Waiter>,
-        timer: Option<Waker>,
-        work: Option<VecDeque<Action<Types<R, K>>>>,
-    ) {
-        if wakes.is_empty() && timer.is_none() {
-            mem::forget((wakes, timer));
-        } else {
-            Self::wake_all(wakes, timer);
-        }
-        if let Some(work) = work {
-            let _here = self.enter();
-            drop(outbox::drain(|| self.lock(), work, |action| self.perform(action)));
-        }
-    }
-
-    #[inline(always)]
-    fn run_notifications(self: &Arc<Self>, notifications: Option<VecDeque<Notification>>) {
-        if let Some(notifications) = notifications {
-            let _here = self.enter();
-            let drained = outbox::drain(|| self.lock(), notifications, |it| self.notify(it));
-            self.notify_if_empty(drained);
-        }
-    }
-
-    #[inline(never)]
-    fn wake_all(wakes: WakeList<R::Waiter>, timer: Option<Waker>) {
-        wakes.wake(Self::wake);
-        timer.into_iter().for_each(Waker::wake);
-    }
-
-    /// A waker of a foreign executor that panics must not keep the other callers waiting, nor end a check-in.
-    pub(super) fn wake(waiter: R::Waiter) {
-        let _ = catch_unwind(AssertUnwindSafe(|| R::wake(waiter)));
-    }
-
-    fn enter(self: &Arc<Self>) -> Option<ReentrancyGuard> {
-        R::CALLERS_BLOCK.then(|| ReentrancyGuard::enter(self))
-    }
-
-    // Apart from the check-outs and check-ins that need none of it.
-    #[inline(never)]
-    fn perform(self: &Arc<Self>, action: Action<Types<R, K>>) {
-        match action {
-            Action::StartEstablish { id, owner, deadline, generation: _ } => {
-                establish::start(self, id, deadline, owner);
-            }
-            Action::AbortEstablish { id } => self.abort_task(id),
-            Action::CloseSocket { id, conn } => {
-                // A connection whose drop panics is closed all the same.
-                let _ = catch_unwind(AssertUnwindSafe(|| drop(conn)));
-                self.socket_closed(id);
-            }
-            Action::StartDrain { id, conn } => drain::start(self, id, conn),
-            Action::AbortDrain { id } => self.abort_task(id),
-            Action::Interrupt { id } => {
-                let interrupt = self.lock().interrupts.get(&id).cloned();
-                // A shutdown in a child process would shut down the parent's socket.
-                let stop = if self.runtime.is_inherited() {
-                    Interrupt::renounce
-                } else {
-                    Interrupt::interrupt
-                };
-                interrupt.as_deref().into_iter().for_each(stop);
-            }
-            Action::EmitEvent(_) | Action::ReportLeak { .. } | Action::ReportUnanswered { .. } => {
-                unreachable!("told, not performed")
-            }
-            Action::Deliver { .. } => unreachable!("delivered under the lock"),
-        }
-    }
-
-    fn notify(&self, notification: Notification) {
-        match notification {
-            Notification::Event(event) => self.subscribers.tell(&self.address, event),
-            Notification::Leak { id, held } => self.leak_detector.report(&self.address, id, held),
-            Notification::Unanswered { id, pending } => {
-                log::unanswered(&self.address, id.number(), pending);
-            }
-        }
-    }
-
-    fn socket_closed(&self, id: ConnId) {
-        let mut inner = self.lock();
-        let interrupt = inner.interrupts.remove(&id);
-        // A reset after a fork forgets sockets that were to be closed.
-        inner.pending.closing = inner.pending.closing.saturating_sub(1);
-        self.notify_if_empty(inner);
-        drop(interrupt);
-    }
-
-    /// A socket was closed by the task that had it.
-    pub(super) fn socket_ended(&self, id: ConnId) {
-        let mut inner = self.lock();
-        let interrupt = inner.interrupts.remove(&id);
-        self.notify_if_empty(inner);
-        drop(interrupt);
-    }
-
-    /// Releases the lock, and wakes callers of `close` if there is nothing left to wait for, or nothing but
-    /// subscribers and tasks.
-    fn notify_if_empty(&self, inner: InnerGuard<'_, R, K>) {
-        let is_empty = inner.is_empty();
-        drop(inner);
-        if is_empty {
-            self.drained.notify_all();
-        }
-    }
-
-    /// Adds a task that opens a connection or reads its late reply. It has to [end](Self::task_ended).
-    pub(super) fn add_task(&self, id: ConnId) -> TaskKey {
-        let mut inner = self.lock();
-        inner.last_task += 1;
-        let key = TaskKey { id, number: inner.last_task };
-        inner.tasks.insert(key, ConnectionTask { task: None, is_aborted: false });
-        key
-    }
-
-    /// Spawns a task that was [added](Self::add_task).
-    pub(super) fn spawn_task(&self, key: TaskKey, work: impl Future<Output = ()> + Send + 'static) {
-        // The task may end before its handle is known. It is not spawned under the lock, because a runtime that
-        // has shut down drops it at once.
-        let task = self.runtime().spawn(work);
-        let unused = match self.lock().tasks.get_mut(&key) {
-            Some(entry) if entry.is_aborted => Some(task),
-            Some(entry) => {
-                entry.task = Some(task);
-                None
-            }
-            None => return drop(task),
-        };
-        unused.into_iter().for_each(R::abort);
-    }
-
-    /// Ends the last task of a connection that the pool does not want any more. Earlier ones have done their work.
-    fn abort_task(&self, id: ConnId) {
-        let all = TaskKey { id, number: 0 }..=TaskKey { id, number: u64::MAX };
-        let task = self.lock().tasks.range_mut(all).next_back().and_then(|(_, entry)| {
-            entry.is_aborted = true;
-            entry.task.take()
-        });
-        task.into_iter().for_each(R::abort);
-    }
-
-    /// Whether the pool does not want the connection of a task any more.
-    pub(super) fn is_aborted(&self, key: TaskKey) -> bool {
-        self.lock().tasks.get(&key).is_none_or(|entry| entry.is_aborted)
-    }
-
-    pub(super) fn task_ended(&self, key: TaskKey) {
-        let mut inner = self.lock();
-        let entry = inner.tasks.remove(&key);
-        self.notify_if_empty(inner);
-        drop(entry);
     }
 }
 
@@ -534,49 +264,6 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
         self.leak_detector.set_options(&options);
         self.feed(Input::SetOptions { options: Box::new(options) });
         Ok(())
-    }
-
-    /// Turns an answer that came at once into the guard of a connection that was checked out at `caller`, or
-    /// into the error with the server's address.
-    ///
-    /// # Errors
-    ///
-    /// Why there is no connection.
-    pub fn guard(
-        self: &Arc<Self>,
-        result: CheckOutResult<R, K>,
-        caller: &'static Location<'static>,
-    ) -> Result<PooledConnection<R, K>, PoolError> {
-        match result {
-            Ok(socket) => Ok(PooledConnection::new(Arc::clone(self), socket, caller, None)),
-            Err(failed) => Err(self.failed_at_once(failed)),
-        }
-    }
-
-    #[cold]
-    fn failed_at_once(&self, FailedCheckOut { error, request }: FailedCheckOut) -> PoolError {
-        let error = PoolError::new(Arc::clone(&self.address), error);
-        let error = error.with_wait(Wait::default()).with_request(request);
-        self.failures.note(&error, R::now);
-        error
-    }
-
-    /// As [`guard`](Self::guard), for an answer that came after a wait.
-    pub(super) fn guard_after(
-        self: &Arc<Self>,
-        result: Delivery<R, K>,
-        explain: impl FnOnce(PoolError) -> PoolError,
-        caller: &'static Location<'static>,
-        request: Option<WaiterId>,
-    ) -> Result<PooledConnection<R, K>, PoolError> {
-        match result {
-            Ok(socket) => Ok(PooledConnection::new(Arc::clone(self), socket, caller, request)),
-            Err(error) => {
-                let error = explain(PoolError::new(Arc::clone(&self.address), error));
-                self.failures.note(&error, R::now);
-                Err(error)
-            }
-        }
     }
 
     /// Whether this is a child of the process that the pool lives in, and the pool was not reset there.
@@ -646,63 +333,6 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
     /// What the connector finds wrong with a connection. After a panic the connection is not trusted.
     pub(super) fn fault(&self, connection: &K::Connection) -> Option<ConnectionError> {
         error::fault(|| self.connector.fault(connection))
-    }
-
-    pub(super) fn add_interrupt(&self, id: ConnId, interrupt: Arc<Interrupt>) {
-        self.lock().interrupts.insert(id, interrupt);
-    }
-}
-
-/// Time.
-impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
-    /// The time now, as the machine counts it.
-    pub(super) fn now(&self) -> Instant {
-        self.instant(R::now())
-    }
-
-    pub(super) fn instant(&self, at: std::time::Instant) -> Instant {
-        Instant::from_std(at, self.origin)
-    }
-
-    /// A time of the machine's as one of the clock's; `None` if it is out of the clock's range, which
-    /// means never.
-    pub(super) fn time_of(&self, instant: Instant) -> Option<std::time::Instant> {
-        instant.into_std(self.origin)
-    }
-
-    /// The zero of the pool's time: when it was made, or the client that it is of. As a deadline it asks for what is
-    /// there at once.
-    #[must_use]
-    pub const fn time_zero(&self) -> std::time::Instant {
-        self.origin
-    }
-
-    /// When a check-out that begins now, without a deadline of its own, has to be finished: `timeoutMS`.
-    #[must_use]
-    #[inline]
-    pub fn end_of_operation(&self) -> Option<std::time::Instant> {
-        // The clock is read only if there is one.
-        let timeout = self.timeout?;
-        R::now().checked_add(timeout)
-    }
-
-    /// See [`Pool::set_min_round_trip`](super::Pool::set_min_round_trip).
-    pub fn set_min_round_trip(&self, time: Duration) {
-        let nanos = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
-        self.min_round_trip.store(nanos, Ordering::Relaxed);
-    }
-
-    /// How long a round trip to the server takes at least, as far as is known; otherwise zero.
-    #[must_use]
-    pub fn min_round_trip(&self) -> Duration {
-        Duration::from_nanos(self.min_round_trip.load(Ordering::Relaxed))
-    }
-
-    /// When a check-out that begins now times out, if it has no deadline of its own: `waitQueueTimeoutMS`.
-    #[must_use]
-    pub fn end_of_wait(&self) -> Option<std::time::Instant> {
-        let timeout = self.lock().state.options().wait_queue_timeout?;
-        R::now().checked_add(timeout).filter(|_| !timeout.is_zero())
     }
 }
 

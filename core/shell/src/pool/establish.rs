@@ -12,11 +12,11 @@ use super::fork::ForkTrigger;
 use super::fork_guarded::{ForkGuarded, inherited};
 use super::inner::TaskKey;
 use super::types::PooledSocket;
+use crate::connection::interrupt::Interrupt;
+use crate::connection::stages::Stages;
 use crate::connection::{Connector, HandshakeReporter, Target};
 use crate::failure::FailingPool;
-use crate::interrupt::Interrupt;
 use crate::runtime::{Runtime, timeout_at};
-use crate::stages::Stages;
 
 /// Opens a connection on the pool's runtime.
 pub(super) fn start<R: Runtime, K: Connector<R>>(

@@ -10,9 +10,9 @@ use super::driver::{InnerGuard, PoolDriver};
 use super::inner::PoolInner;
 use super::timer;
 use crate::connection::Connector;
-use crate::fork::ForkError;
 use crate::runtime::Runtime;
-use crate::wake_list::WakeList;
+use crate::runtime::fork::ForkError;
+use crate::runtime::wake_list::WakeList;
 
 /// How often, and at what intervals, the lock is tried. A thread of this process releases it within
 /// microseconds; a thread of the parent never does.

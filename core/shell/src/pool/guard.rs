@@ -17,8 +17,8 @@ use super::driver::PoolDriver;
 use super::fork::ForkTrigger;
 use super::types::PooledSocket;
 use crate::connection::Connector;
-use crate::interrupt::Interrupt;
-use crate::operation::OperationOptions;
+use crate::connection::interrupt::Interrupt;
+use crate::connection::operation::OperationOptions;
 use crate::runtime::Runtime;
 
 /// A connection that is checked out. Dropped, it is checked in: without waiting, without a task.

@@ -125,7 +125,7 @@ impl<R: Runtime, K: Connector<R>> Pool<R, K> {
     }
 
     /// The options as they were set; with a seed of the pool's own, if lifetimes are limited and none was
-    /// set, and with the [default threshold](crate::leak::DEFAULT_LEAK_DETECTION_THRESHOLD) for leaks, if there
+    /// set, and with the [default threshold](crate::pool::leak::DEFAULT_LEAK_DETECTION_THRESHOLD) for leaks, if there
     /// is a callback for them and none was set.
     #[must_use]
     pub fn options(&self) -> PoolOptions {

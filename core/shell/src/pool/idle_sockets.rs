@@ -10,13 +10,14 @@ use std::time::Duration;
 use cenote_core::error::ConnectionError;
 use cenote_core::pool::{ConnId, ConnectionState, Input};
 
-use super::driver::{InputContext, PoolDriver};
+use super::driver::PoolDriver;
 use super::inner::PoolInner;
+use super::types::InputContext;
 use super::types::PooledSocket;
 use crate::connection::Connector;
 use crate::runtime::Runtime;
+use crate::runtime::wake_list::WakeList;
 use crate::trace::PanicGuard;
-use crate::wake_list::WakeList;
 
 /// How long an idle connection that the peer has closed stays in a pool without check-outs.
 pub(super) const SWEEP_INTERVAL: Duration = Duration::from_millis(500);

@@ -5,21 +5,21 @@ use std::collections::{BTreeMap, VecDeque};
 use std::panic::Location;
 use std::ptr;
 use std::sync::Arc;
+use std::task::Waker;
 
 use cenote_core::outbox::Outbox;
 use cenote_core::pool::{Action, ConnId, Input, Instant, Misuse, Purpose, Status, WaiterId};
 
 use super::clear_report::{BeforeClear, ClearReport};
 use super::collector::{ActionCollector, EventCollector, Pending};
-use super::timer::TimerState;
 use super::types::{CheckOutResult, FailedCheckOut, PooledSocket, Types};
 use super::waiters::{WaiterKey, Waiters};
 use crate::connection::Connector;
+use crate::connection::interrupt::Interrupt;
 use crate::event::Notification;
-use crate::interrupt::Interrupt;
 use crate::runtime::Runtime;
+use crate::runtime::wake_list::WakeList;
 use crate::trace::RecordedPool;
-use crate::wake_list::WakeList;
 
 pub(super) struct PoolInner<R: Runtime, K: Connector<R>> {
     pub(super) state: RecordedPool<Types<R, K>>,
@@ -57,6 +57,15 @@ pub(super) struct ConnectionTask<R: Runtime> {
     pub(super) task: Option<R::Task>,
     /// The pool does not want the connection any more.
     pub(super) is_aborted: bool,
+}
+
+/// When the timer fires, and how it hears of an earlier time.
+#[derive(Default)]
+pub(super) struct TimerState {
+    pub(super) armed: Option<Instant>,
+    pub(super) waker: Option<Waker>,
+    /// Which timer counts: a pool that was reset after a fork has another one.
+    pub(super) number: u32,
 }
 
 /// What a caller asks for.

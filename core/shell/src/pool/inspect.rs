@@ -17,7 +17,7 @@ use super::driver::PoolDriver;
 use super::inner::PoolInner;
 use crate::connection::Connector;
 use crate::inspect::{InspectedPool, RecordingEnded};
-use crate::leak::Holder;
+use crate::pool::leak::Holder;
 use crate::runtime::Runtime;
 use crate::trace::{self, RecordingError};
 

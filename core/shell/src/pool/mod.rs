@@ -19,10 +19,12 @@
 //! * Every [`StartEstablish`](cenote_core::pool::Action::StartEstablish) is answered exactly once, also
 //!   when the connector panics or the runtime drops the task.
 
+mod answer;
 mod build;
 mod check_in;
 mod check_out;
 mod clear_report;
+mod clock;
 mod close;
 mod collector;
 mod drain;
@@ -38,16 +40,20 @@ mod idle_sockets;
 mod inner;
 #[cfg(unix)]
 mod inspect;
+pub mod leak;
 #[cfg(feature = "metrics")]
 mod observed;
+mod release;
 mod request;
 mod runtime_handle;
+mod tasks;
 mod timer;
 mod trace;
 mod try_check_out;
 mod types;
 mod waiters;
 mod warm_up;
+pub mod warm_up_plan;
 
 pub use self::check_out::{CheckOut, Until};
 pub use self::close::CLOSE_GRACE;

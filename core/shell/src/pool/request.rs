@@ -1,7 +1,19 @@
 //! Asking for a connection.
 //!
 //! The machine decides the usual cases [at once](cenote_core::pool::PoolState::check_out_at_once); each of them is a
-//! function here. Whatever else there is goes through an input.
+//! function here. Whatever else there is goes through an input. The first row that applies is the way taken, and a
+//! way that cannot answer goes on to the one in its last column:
+//!
+//! | way | taken when | may skip | otherwise |
+//! |---|---|---|---|
+//! | `request_in_span` | spans are collected, and the caller may wait | nothing | `request_by_input` |
+//! | `request_by_input` | the pool is recorded | nothing | – |
+//! | `request_with_events` | events have a subscriber, or are logged | the deadline | `request_by_input` |
+//! | `check_out_at_once` | a connection is available | the clock, the deadline, actions | `request_in_turn` |
+//! | `request_in_turn` | none is, and the request is queued behind others | actions but the timer | `request_by_input` |
+//!
+//! `check_out_at_once::<true>` is the same way with events, of which `request_with_events` makes use. A way that may skip
+//! the clock reads it if the machine [needs the time](cenote_core::pool::PoolState::needs_now_at_once).
 
 use std::panic::{Location, resume_unwind};
 use std::sync::Arc;
@@ -17,9 +29,9 @@ use super::types::{CheckOutResult, PooledSocket, outcome};
 use super::waiters::WaiterKey;
 use crate::connection::Connector;
 use crate::runtime::Runtime;
+use crate::runtime::wake_list::WakeList;
 use crate::spans::{self, CheckOutSpan, waits_for};
 use crate::trace::PanicGuard;
-use crate::wake_list::WakeList;
 
 impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
     /// Asks for a connection for a caller at `caller`, which a recording names. Returns the answer if there is one

@@ -34,15 +34,6 @@ struct Timer<R: Runtime, K: Connector<R>> {
     sweep_after: Duration,
 }
 
-/// When the timer fires, and how it hears of an earlier time.
-#[derive(Default)]
-pub(super) struct TimerState {
-    pub(super) armed: Option<Instant>,
-    pub(super) waker: Option<Waker>,
-    /// Which timer counts: a pool that was reset after a fork has another one.
-    pub(super) number: u32,
-}
-
 impl<R: Runtime, K: Connector<R>> PoolInner<R, K> {
     /// Sets the timer to the machine's next deadline, if that is earlier. Returns the waker of the
     /// timer, which has to be woken after the lock is released.

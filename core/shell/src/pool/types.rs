@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use cenote_core::address::ServerAddress;
 use cenote_core::error::ConnectionError;
-use cenote_core::pool::{CheckOutError, ConnId, PoolTypes, WaiterId};
+use cenote_core::pool::{CheckOutError, ConnId, Instant, PoolTypes, WaiterId};
 
 use super::fork_guarded::ForkGuarded;
 use crate::connection::Connector;
-use crate::interrupt::Interrupt;
+use crate::connection::interrupt::Interrupt;
 use crate::runtime::Runtime;
 use crate::spans::Outcome;
 
@@ -84,5 +84,22 @@ pub(super) fn outcome<'a>(
 impl<R: Runtime, K: Connector<R>> fmt::Debug for PooledSocket<R, K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("PooledSocket").field("error", &self.error).finish_non_exhaustive()
+    }
+}
+
+/// When an input is fed, and what is looked at after it.
+#[derive(Clone, Copy)]
+pub(super) struct InputContext {
+    pub(super) now: Instant,
+    /// A deadline may be due earlier after the input.
+    pub(super) is_timed: bool,
+    /// The input is a check-out or a check-in.
+    pub(super) is_use: bool,
+    pub(super) wants_events: bool,
+}
+
+impl InputContext {
+    pub(super) const fn of_use(self) -> Self {
+        Self { is_use: true, ..self }
     }
 }

@@ -10,8 +10,8 @@ use super::check_out::{CheckOut, Until};
 use super::guard::PooledConnection;
 use super::handle::Pool;
 use crate::connection::Connector;
+use crate::pool::warm_up_plan::{is_in_vain, to_ask};
 use crate::runtime::Runtime;
-use crate::warm_up::{is_in_vain, to_ask};
 
 impl<R: Runtime<Waiter = Waker>, K: Connector<R>> Pool<R, K> {
     /// Makes connections until so many are idle at once or the pool is full (`maxPoolSize`). Returns how

@@ -16,7 +16,7 @@ use tracing::span::Id;
 use tracing::{Level, Span, info_span, span_enabled};
 
 use super::Outcome;
-use crate::stages::{ABORTED, error_type};
+use crate::connection::stages::{ABORTED, error_type};
 
 const TARGET: &str = "cenote::spans";
 

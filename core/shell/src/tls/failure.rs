@@ -6,7 +6,7 @@ use std::io;
 use cenote_core::error::{ConnectionError, Stage, TlsAlert, TlsFailure};
 use rustls::{CertificateError, Error, InvalidMessage, PeerIncompatible};
 
-use crate::shortage::opening_failed;
+use crate::connection::shortage::opening_failed;
 
 /// Why a handshake failed: the server's certificate, another decision of TLS such as an alert, a
 /// shortage in this process, or a network error. A decision of TLS has to come as an [`io::Error`]

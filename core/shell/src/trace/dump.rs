@@ -8,10 +8,12 @@ use cenote_core::pool::PoolTypes;
 use cenote_core::trace::{Recorder, TraceCause};
 
 use super::error::RecordingError;
+use super::journaled::Journaled;
+use super::reason::Reason;
 use super::recordable::{ChunkWriter as _, Recordable as _};
 use super::recording::Recording;
-use super::traced::{FlightOf, Journaled, Traced, WriterOf};
-use super::traces::{self, Reason};
+use super::traced::{FlightOf, Traced, WriterOf};
+use super::traces;
 use super::writer_handle::TraceWriterHandle;
 use super::writer_thread::TraceWriterThread;
 

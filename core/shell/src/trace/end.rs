@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::dump::end_recording;
 use super::error::RecordingError;
 use super::traced::Traced;
-use crate::signal::Signal;
+use crate::runtime::signal::Signal;
 
 /// Ends the recording and waits until the trace is complete. Without a recording it returns at once. Cancel-safe: the
 /// recording ends all the same.

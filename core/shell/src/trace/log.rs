@@ -5,7 +5,7 @@ use std::path::Path;
 use tracing::warn;
 
 use super::error::RecordingError;
-use super::traces::Reason;
+use super::reason::Reason;
 
 /// The target of messages about traces, which the specification does not define.
 const TRACES: &str = "cenote::trace";

@@ -9,15 +9,15 @@ use cenote_core::pool::Instant;
 use cenote_core::trace::{Disclosure, TraceInfo};
 
 use super::error::RecordingError;
+use super::journaled::DumpedBeside;
 use super::recordable::Recordable;
 use super::recorded::Recorded;
 use super::recording::Recording;
 use super::signal::Signal;
-use super::traced::DumpedBeside;
 use super::traces::Traces;
 use super::writer_handle::TraceWriterHandle;
 use super::writer_thread::TraceWriterThread;
-use crate::origin::Origin;
+use crate::runtime::origin::Origin;
 
 /// What is recorded of a pool or of a topology, what becomes of it, and when it is dumped. By default nothing is.
 #[derive(Debug, Default)]
@@ -92,9 +92,9 @@ impl TraceOptions {
         }
         let is_watched = recording.is_some() || folder.is_some();
         let sink = recording.map(Recording::open).transpose()?;
-        let scribe = TraceWriterThread::new(sink, info.clone(), signal, beside);
-        let clerk =
-            is_watched.then(|| TraceWriterHandle::new(scribe, folder.is_some())).transpose()?;
-        Ok((Recorded::new(recorder, clerk), Traces::new(info, folder)))
+        let thread = TraceWriterThread::new(sink, info.clone(), signal, beside);
+        let writer =
+            is_watched.then(|| TraceWriterHandle::new(thread, folder.is_some())).transpose()?;
+        Ok((Recorded::new(recorder, writer), Traces::new(info, folder)))
     }
 }

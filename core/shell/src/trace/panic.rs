@@ -2,13 +2,14 @@
 
 use std::io::{self, Write};
 use std::panic::{self, AssertUnwindSafe, catch_unwind};
-use std::sync::{Mutex, MutexGuard, Once, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError, Weak};
 use std::thread;
 use std::time::Duration;
 
+use super::reason::Reason;
 use super::recordable::{ChunkWriter, Recordable as _};
 use super::traced::{Traced, WriterOf};
-use super::traces::{self, Reason, Traces};
+use super::traces::{self, Traces};
 
 /// How often, and at what intervals, the lock is tried: a thread releases it within microseconds, unless it
 /// is the one that panics.
@@ -24,8 +25,17 @@ trait Dumped: Send + Sync {
 /// Those that have not been dumped.
 static POOLS: Mutex<Vec<Weak<dyn Dumped>>> = Mutex::new(Vec::new());
 
+/// Starts writing the recording, and watching for reasons to dump. To be called once, when it is made.
+pub fn watch<T: Traced>(traced: &Arc<T>) {
+    let weak: Weak<T> = Arc::downgrade(traced);
+    traced.locked(|recorded| recorded.show(weak.clone()));
+    if traced.traces().dumps_by_itself() {
+        dump_at_panic(weak);
+    }
+}
+
 /// Has it dumped at the first panic, of whatever thread.
-pub(super) fn watch<T: Traced>(traced: Weak<T>) {
+fn dump_at_panic<T: Traced>(traced: Weak<T>) {
     static HOOK: Once = Once::new();
     let mut pools = pools();
     pools.retain(|pool| pool.strong_count() != 0);

@@ -7,7 +7,7 @@ use cenote_core::trace::{
     Chunk, FlightRecording, JournalOptions, Recorder, TraceCause, TraceInfo, TraceWriter, topology,
 };
 
-use super::recording::Sink;
+use super::sink::Sink;
 
 /// A machine with its recorder.
 pub trait Recordable: Sized {

@@ -8,12 +8,13 @@ use std::sync::Weak;
 use cenote_core::pool::PoolTypes;
 use cenote_core::trace::{JournalOptions, Recorder, TraceCause, TraceWriter};
 
+use super::journaled::Journaled;
+use super::reason::Reason;
 use super::recordable::{ChunkWriter, Recordable};
-use super::recording::Sink;
-use super::traced::Journaled;
-use super::traces::{Reason, Traces};
+use super::sink::{OpenSink, Sink};
+use super::traces::Traces;
 use super::writer_handle::TraceWriterHandle;
-use super::writer_thread::{Message, OpenSink, Reply};
+use super::writer_thread::{Message, Reply};
 
 /// A machine with its recorder, and the handle of the thread that writes. Dereferences to the recorder, which is fed in
 /// place of the machine.
@@ -24,16 +25,16 @@ pub struct Recorded<K: Recordable> {
     /// A copy of the recorder's flag, which is read for each input.
     is_journaled: bool,
     /// There if anything is written automatically.
-    clerk: Option<TraceWriterHandle<K::Writer>>,
+    writer: Option<TraceWriterHandle<K::Writer>>,
 }
 
 /// The machine of a pool.
 pub type RecordedPool<S> = Recorded<Recorder<S>>;
 
 impl<K: Recordable> Recorded<K> {
-    pub(super) fn new(recorder: K, clerk: Option<TraceWriterHandle<K::Writer>>) -> Self {
+    pub(super) fn new(recorder: K, writer: Option<TraceWriterHandle<K::Writer>>) -> Self {
         let is_journaled = recorder.is_journaled();
-        Self { recorder, is_journaled, clerk }
+        Self { recorder, is_journaled, writer }
     }
 
     /// Whether everything is recorded, each input with the time at which it came.
@@ -44,27 +45,27 @@ impl<K: Recordable> Recorded<K> {
 
     /// Hands a full chunk to the thread that writes, if there is one.
     pub fn call_writer_if_full(&mut self) {
-        if let Some(clerk) = self.clerk.as_mut().filter(|_| self.recorder.has_full_chunk()) {
-            clerk.call();
+        if let Some(writer) = self.writer.as_mut().filter(|_| self.recorder.has_full_chunk()) {
+            writer.call();
         }
     }
 
     /// In a child process: the thread that writes and its files are the parent's.
     pub fn stop_writing(&mut self) {
         // Not dropped: it may have been in use by another thread when the process was forked.
-        std::mem::forget(self.clerk.take());
+        std::mem::forget(self.writer.take());
         self.drop_journal();
     }
 
     /// Whether there is a thread that writes.
     pub(super) const fn has_writer(&self) -> bool {
-        self.clerk.is_some()
+        self.writer.is_some()
     }
 
     /// Tells the thread where to get chunks.
     pub(super) fn show(&self, owner: Weak<dyn Journaled<K::Writer>>) {
-        if let Some(clerk) = &self.clerk {
-            clerk.send(Message::Begin(owner));
+        if let Some(writer) = &self.writer {
+            writer.send(Message::Begin(owner));
         }
     }
 
@@ -80,20 +81,20 @@ impl<K: Recordable> Recorded<K> {
             self.recorder.flush();
         }
         let chunk = self.recorder.take_chunk();
-        if let (None, Some(clerk)) = (&chunk, &mut self.clerk) {
-            clerk.was_answered();
+        if let (None, Some(writer)) = (&chunk, &mut self.writer) {
+            writer.was_answered();
         }
         chunk
     }
 
     /// Ends the recording; `reply` is called when all of it is written. `false` without a recording.
     pub(super) fn end(&mut self, reply: Reply) -> bool {
-        if self.clerk.is_none() {
+        if self.writer.is_none() {
             return false;
         }
         let rest = self.end_journal();
-        if let Some(clerk) = &self.clerk {
-            clerk.send(Message::End { rest, reply: Some(reply) });
+        if let Some(writer) = &self.writer {
+            writer.send(Message::End { rest, reply: Some(reply) });
         }
         true
     }
@@ -126,14 +127,14 @@ impl<S: PoolTypes<Cause: TraceCause>> RecordedPool<S> {
         if self.is_journaled {
             return false;
         }
-        if self.clerk.is_none() {
-            self.clerk = writer;
+        if self.writer.is_none() {
+            self.writer = writer;
             self.show(owner);
         }
-        let Some(clerk) = &mut self.clerk else { return false };
-        clerk.send(Message::Record(sink));
+        let Some(writer) = &mut self.writer else { return false };
+        writer.send(Message::Record(sink));
         // What the journal before this one has called for is over.
-        clerk.was_answered();
+        writer.was_answered();
         self.recorder.begin_journal(journal);
         self.is_journaled = true;
         true
@@ -143,7 +144,7 @@ impl<S: PoolTypes<Cause: TraceCause>> RecordedPool<S> {
     /// [`WaitQueueTimeout`](cenote_core::pool::CheckOutError::WaitQueueTimeout) since the last call.
     #[inline(always)]
     pub fn wants_writer(&self, has_timed_out: bool) -> bool {
-        self.clerk.is_some() && (has_timed_out || self.recorder.has_full_chunk())
+        self.writer.is_some() && (has_timed_out || self.recorder.has_full_chunk())
     }
 
     /// Hands work to the thread that writes: a full chunk, or what led to the first timeout.
@@ -151,11 +152,11 @@ impl<S: PoolTypes<Cause: TraceCause>> RecordedPool<S> {
     #[inline(never)]
     pub fn call_writer(&mut self, has_timed_out: bool, traces: &Traces) {
         self.call_writer_if_full();
-        let Some(clerk) = &mut self.clerk else { return };
-        if has_timed_out && clerk.awaits_timeout() {
+        let Some(writer) = &mut self.writer else { return };
+        if has_timed_out && writer.awaits_timeout() {
             let path = traces.path(Reason::WaitQueueTimeout);
             if let (Some(recording), Some(path)) = (self.recorder.flight_recording(), path) {
-                clerk.dump(recording, path);
+                writer.dump(recording, path);
             }
         }
     }
@@ -179,20 +180,20 @@ impl<K: Recordable> DerefMut for Recorded<K> {
 
 impl<K: Recordable> Drop for Recorded<K> {
     fn drop(&mut self) {
-        match self.clerk.take() {
+        match self.writer.take() {
             None => {}
-            Some(clerk) if clerk.process() == process::id() => clerk.end(self.end_journal()),
-            Some(clerk) => std::mem::forget(clerk),
+            Some(writer) if writer.process() == process::id() => writer.end(self.end_journal()),
+            Some(writer) => std::mem::forget(writer),
         }
     }
 }
 
 impl<K: Recordable + fmt::Debug> fmt::Debug for Recorded<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { recorder, is_journaled: _, clerk } = self;
+        let Self { recorder, is_journaled: _, writer } = self;
         f.debug_struct("Recorded")
             .field("recorder", recorder)
-            .field("is_written", &clerk.is_some())
+            .field("is_written", &writer.is_some())
             .finish()
     }
 }

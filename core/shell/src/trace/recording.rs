@@ -9,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 use cenote_core::trace::JournalOptions;
 
 use super::error::RecordingError;
-use super::writer_thread::OpenSink;
+use super::sink::{OpenSink, Sink};
 
 /// Where `Builder::record` writes to, and what. A path is a recording with
 /// the default options, too.
@@ -32,8 +32,6 @@ enum Place {
     /// The lock is never waited for: it makes a builder shareable whatever the writer is.
     Writer(Mutex<Sink>),
 }
-
-pub(super) type Sink = Box<dyn Write + Send>;
 
 impl Recording {
     /// Into a file, which is made when the pool is built; what was there before is overwritten.

@@ -3,10 +3,11 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Weak};
 
-use super::panic;
+use super::journaled::{DumpedBeside, Journaled};
+use super::reason::Reason;
 use super::recordable::{ChunkWriter, Recordable};
 use super::recorded::Recorded;
-use super::traces::{self, Reason, Traces};
+use super::traces::{self, Traces};
 
 /// A machine that is [`Recorded`] under a lock.
 pub trait Traced: Send + Sync + 'static {
@@ -29,21 +30,6 @@ pub(super) type WriterOf<T> = <<T as Traced>::Recorder as Recordable>::Writer;
 /// What a flight recorder holds.
 pub(super) type FlightOf<T> = <WriterOf<T> as ChunkWriter>::Flight;
 
-/// Starts writing the recording, and watching for reasons to dump. To be called once, when it is made.
-pub fn watch<T: Traced>(traced: &Arc<T>) {
-    let weak: Weak<T> = Arc::downgrade(traced);
-    traced.locked(|recorded| recorded.show(weak.clone()));
-    if traced.traces().dumps_by_itself() {
-        panic::watch(weak);
-    }
-}
-
-/// What is dumped when something goes wrong elsewhere.
-pub(crate) trait DumpedBeside: Send + Sync {
-    /// Writes what the flight recorder holds into the folder for dumps, if there are both.
-    fn dump(&self, reason: Reason);
-}
-
 /// For the [options](super::TraceOptions) of what it is dumped beside.
 #[cfg(feature = "tls")]
 pub(crate) fn beside<T: Traced>(traced: &Arc<T>) -> Weak<dyn DumpedBeside> {
@@ -56,19 +42,6 @@ impl<T: Traced> DumpedBeside for T {
         let Some((recording, path)) = self.last(reason) else { return };
         traces::dump::<WriterOf<T>>(&recording, self.traces().info(), &path, reason);
     }
-}
-
-/// What is recorded, whatever it is of.
-pub(super) trait Journaled<W: ChunkWriter>: Send + Sync {
-    /// The oldest full chunk, if there is one; with `flush`, all that there is counts as full.
-    /// Memory of a chunk that was written is used again.
-    fn next_chunk(&self, flush: bool, written: Option<W::Chunk>) -> Option<W::Chunk>;
-
-    /// Ends the recording: nothing is written any more.
-    fn stop(&self);
-
-    /// What the flight recorder holds, and the path for a dump of it.
-    fn last(&self, reason: Reason) -> Option<(W::Flight, PathBuf)>;
 }
 
 impl<T: Traced> Journaled<WriterOf<T>> for T {

@@ -9,8 +9,9 @@ use cenote_core::trace::TraceInfo;
 
 use super::error::RecordingError;
 use super::log;
+use super::reason::Reason;
 use super::recordable::ChunkWriter;
-use crate::origin::milliseconds_since_1970;
+use crate::runtime::origin::milliseconds_since_1970;
 
 /// Where traces of a pool or of a topology go, and what their headers say.
 #[derive(Debug)]
@@ -22,30 +23,6 @@ pub struct Traces {
     name: String,
     /// The first panic was dumped.
     has_panicked: AtomicBool,
-}
-
-/// Why a trace is written into a folder.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Reason {
-    WaitQueueTimeout,
-    Panic,
-    Signal,
-    /// An inspector asked for a dump.
-    Request,
-    /// An inspector asked for a recording.
-    Recording,
-}
-
-impl Reason {
-    const fn as_str(self) -> &'static str {
-        match self {
-            Self::WaitQueueTimeout => "wait-queue-timeout",
-            Self::Panic => "panic",
-            Self::Signal => "signal",
-            Self::Request => "request",
-            Self::Recording => "recording",
-        }
-    }
 }
 
 impl Traces {

@@ -8,8 +8,8 @@ use std::thread::{self, ThreadId};
 use std::time::Duration;
 
 use super::error::RecordingError;
+use super::reason::Reason;
 use super::recordable::ChunkWriter;
-use super::traces::Reason;
 use super::writer_thread::{Message, TraceWriterThread};
 
 /// How long the end of what is recorded waits for the disk.
@@ -17,7 +17,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Lies under the lock of what is recorded.
 pub(super) struct TraceWriterHandle<W: ChunkWriter> {
-    scribe: Sender<Message<W>>,
+    sender: Sender<Message<W>>,
     /// Hangs up when the thread has ended.
     ended: Receiver<()>,
     thread: ThreadId,
@@ -31,23 +31,23 @@ pub(super) struct TraceWriterHandle<W: ChunkWriter> {
 
 impl<W: ChunkWriter> TraceWriterHandle<W> {
     pub(super) fn new(
-        scribe: TraceWriterThread<W>,
+        writer: TraceWriterThread<W>,
         awaits_timeout: bool,
     ) -> Result<Self, RecordingError> {
         let (sender, messages) = channel();
         let (ending, ended) = channel();
         let thread = thread::Builder::new().name("cenote-trace".to_owned()).spawn(move || {
-            scribe.run(&messages);
+            writer.run(&messages);
             drop::<Sender<()>>(ending);
         });
         let thread = thread.map_err(|error| RecordingError::Thread(Arc::new(error)))?;
         let (thread, process) = (thread.thread().id(), process::id());
-        Ok(Self { scribe: sender, ended, thread, process, is_called: false, awaits_timeout })
+        Ok(Self { sender, ended, thread, process, is_called: false, awaits_timeout })
     }
 
     pub(super) fn send(&self, message: Message<W>) {
         // The thread outlives this handle. If it has panicked, ending the recording reports that.
-        let _ = self.scribe.send(message);
+        let _ = self.sender.send(message);
     }
 
     pub(super) fn call(&mut self) {
@@ -79,8 +79,8 @@ impl<W: ChunkWriter> TraceWriterHandle<W> {
     /// The last of it is written, and the thread ends. Waits for that, but not for ever.
     pub(super) fn end(self, rest: Vec<W::Chunk>) {
         self.send(Message::End { rest, reply: None });
-        let Self { scribe, ended, thread, .. } = self;
-        drop(scribe);
+        let Self { sender, ended, thread, .. } = self;
+        drop(sender);
         // The thread may be the one that drops it.
         if thread != thread::current().id() {
             let _ = ended.recv_timeout(PATIENCE);

@@ -10,12 +10,13 @@ use std::time::{Duration, Instant};
 use cenote_core::trace::TraceInfo;
 
 use super::error::RecordingError;
+use super::journaled::{DumpedBeside, Journaled};
 use super::log;
+use super::reason::Reason;
 use super::recordable::ChunkWriter;
-use super::recording::Sink;
 use super::signal::Signal;
-use super::traced::{DumpedBeside, Journaled};
-use super::traces::{self, Reason};
+use super::sink::OpenSink;
+use super::traces;
 
 /// How far a file is behind at most.
 const LAG: Duration = Duration::from_secs(1);
@@ -37,8 +38,6 @@ pub(super) enum Message<W: ChunkWriter> {
     End { rest: Vec<W::Chunk>, reply: Option<Reply> },
 }
 
-/// What a trace is written into, and its path if it is a file.
-pub(super) type OpenSink = (Sink, Option<PathBuf>);
 pub(super) type Outcome = Result<(), RecordingError>;
 pub(super) type Reply = Box<dyn FnOnce(Outcome) + Send>;
 

@@ -7,7 +7,7 @@ use std::task::{Context, Waker};
 use std::time::Instant;
 
 use cenote_shell::event::PoolEvent;
-use cenote_shell::fork::ForkError;
+use cenote_shell::runtime::fork::ForkError;
 use cenote_shell::runtime::{CurrentRuntime, Lock, Runtime};
 use loom::sync::MutexGuard;
 

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use cenote_core::error::PoolError;
 use cenote_core::pool::Purpose;
-use cenote_shell::leak::DEFAULT_LEAK_DETECTION_THRESHOLD;
+use cenote_shell::pool::leak::DEFAULT_LEAK_DETECTION_THRESHOLD;
 
 use crate::blocking::{TestPool, TestRuntime, on_all_runtimes};
 use crate::world::{Gate, at_most, builder};

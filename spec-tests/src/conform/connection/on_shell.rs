@@ -8,7 +8,7 @@ use cenote_core::address::ServerAddress;
 use cenote_core::connect::{ConnectionDescription, DriverInfo};
 use cenote_core::pool::{PoolOptions, Purpose};
 use cenote_core::wire::MessageBuf;
-use cenote_shell::operation::OperationOptions;
+use cenote_shell::connection::operation::OperationOptions;
 use serde_json::Value;
 
 use super::client::{Client, Refusal, Told, ToldOfAll};

@@ -13,8 +13,8 @@ use cenote_core::pool::{InvalidOptions, PoolOptions, Purpose, ServiceId, Snapsho
 use cenote_core::topology::TopologyDescription;
 use cenote_core::wire::MessageBuf;
 use cenote_shell::builder::Builder;
+use cenote_shell::connection::operation::OperationOptions;
 use cenote_shell::connection::{self, MongoConnector};
-use cenote_shell::operation::OperationOptions;
 use cenote_shell::runtime::{CurrentRuntime, Network};
 use cenote_shell::{client, pool};
 

@@ -12,7 +12,7 @@ use cenote_core::pool::{InvalidOptions, PoolOptions, Purpose, ServiceId, Snapsho
 use cenote_core::topology::TopologyDescription;
 use cenote_core::wire::MessageBuf;
 use cenote_mio::{Builder, MongoConnector, PooledConnection};
-use cenote_shell::operation::OperationOptions;
+use cenote_shell::connection::operation::OperationOptions;
 
 use super::{
     Cancel, Client, ClientSetup, Connection, Done, Pin, Pool, PoolSetup, Shell, address,

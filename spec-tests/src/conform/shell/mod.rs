@@ -23,8 +23,8 @@ use cenote_core::pool::{Event, InvalidOptions, PoolOptions, Purpose, ServiceId, 
 use cenote_core::topology::TopologyDescription;
 use cenote_core::uri::{ConnectionString, UriError};
 use cenote_core::wire::MessageBuf;
+use cenote_shell::connection::operation::OperationOptions;
 use cenote_shell::failure::Failure;
-use cenote_shell::operation::OperationOptions;
 
 use self::asynchronous::AsyncShell;
 use super::target::Target;

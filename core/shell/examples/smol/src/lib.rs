@@ -7,9 +7,9 @@ use std::sync::Mutex;
 use std::task::Waker;
 use std::time::Instant;
 
-use cenote_shell::dial::prepare;
+use cenote_shell::connection::dial::prepare;
 use cenote_shell::event::PoolEvent;
-use cenote_shell::fork::ForkError;
+use cenote_shell::runtime::fork::ForkError;
 use cenote_shell::runtime::{BoxedStream, CurrentRuntime, Network, Runtime};
 use smol::net::TcpStream;
 

@@ -23,9 +23,9 @@ use super::messages::Messages;
 use super::test_runtime::TestRuntime;
 use super::transport::Transport;
 use crate::builder::Builder;
+use crate::connection::transport_error::TransportError;
 use crate::connection::{Connector, HandshakeReporter, Target};
 use crate::pool::Pool;
-use crate::transport_error::TransportError;
 
 /// How much of an answer comes before the future is dropped; the rest comes after.
 #[derive(Clone, Copy, Debug, PartialEq)]

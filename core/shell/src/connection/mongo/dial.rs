@@ -14,9 +14,9 @@ use cenote_core::uri::ProxyOptions;
 use super::limit::Limit;
 use super::messages::hold;
 use super::{MongoConnector, proxy, resolve};
+use crate::connection::shortage::is_local;
+use crate::connection::stages::Stages;
 use crate::runtime::{Network, timeout_at};
-use crate::shortage::is_local;
-use crate::stages::Stages;
 
 /// How long one attempt to connect has before the next address is tried as well (RFC 8305, section
 /// 5).
@@ -173,8 +173,8 @@ mod tests {
     use super::super::test_runtime::{Attempt, TestRuntime};
     use super::{MongoConnector, alternate, race};
     use crate::connection::Lookup;
-    use crate::shortage::codes;
-    use crate::stages::Stages;
+    use crate::connection::shortage::codes;
+    use crate::connection::stages::Stages;
 
     #[test]
     fn families_take_turns() {

@@ -10,13 +10,13 @@ use super::limit::Limit;
 use super::messages::{Messages, hold};
 use super::settings::Settings;
 use crate::connection::HandshakeReporter;
+use crate::connection::operation::Deadline;
+use crate::connection::shortage::opening_failed;
+use crate::connection::transport_error::TransportError;
 use crate::oidc::LONGEST_WAIT;
-use crate::operation::Deadline;
-use crate::platform::{nonce, since_1970};
 use crate::runtime::Network;
-use crate::shortage::opening_failed;
+use crate::runtime::platform::{nonce, since_1970};
 use crate::tls;
-use crate::transport_error::TransportError;
 
 /// What a handshake comes to.
 pub(super) struct Handshake {

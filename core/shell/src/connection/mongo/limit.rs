@@ -1,6 +1,6 @@
 use std::time::{Duration, Instant};
 
-use crate::operation::{Deadline, OperationLimit};
+use crate::connection::operation::{Deadline, OperationLimit};
 
 /// A time limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

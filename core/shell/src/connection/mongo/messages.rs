@@ -12,9 +12,9 @@ use cenote_core::wire::{Flags, MessageBuf};
 use super::limit::Limit;
 use super::poll_io::{PollIo, poll_steps};
 use super::transport::Transport;
-use crate::operation::{Deadline, OperationLimit};
+use crate::connection::operation::{Deadline, OperationLimit};
+use crate::connection::transport_error::TransportError;
 use crate::runtime::{self, Network, Runtime, timeout_at};
-use crate::transport_error::TransportError;
 
 /// A socket on its runtime, and the messages on it.
 pub(super) struct Messages<R: Network> {

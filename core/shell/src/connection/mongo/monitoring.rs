@@ -12,8 +12,8 @@ use super::handshake::{Handshake, handshake};
 use super::limit::Limit;
 use super::messages::Messages;
 use super::transport::Transport;
+use crate::connection::stages::Stages;
 use crate::runtime::Network;
-use crate::stages::Stages;
 
 /// A monitor's connection after hello: without authentication and compression, and not part of a
 /// pool.

@@ -18,8 +18,8 @@ use rustls::pki_types::PrivatePkcs8KeyDer;
 use rustls::{ClientConnection, ServerConfig, ServerConnection};
 
 use super::transport::Transport;
+use crate::connection::transport_error::TransportError;
 use crate::tls;
-use crate::transport_error::TransportError;
 
 struct OneByteSocket {
     server: Server,

@@ -9,15 +9,15 @@ use super::handshake::Conversation;
 use super::messages::Messages;
 use super::reauthentication::{Reauthentication, still_required};
 use super::transport::Transport;
-use crate::interrupt::Interrupter;
-use crate::operation::{CommandTimeouts, OperationLimit, OperationOptions};
+use crate::connection::interrupt::Interrupter;
+use crate::connection::operation::{CommandTimeouts, OperationLimit, OperationOptions};
+use crate::connection::transport_error::TransportError;
 use crate::runtime::Network;
-use crate::transport_error::TransportError;
 
 /// A connection to a server, authenticated and ready for commands.
 ///
 /// `timeoutMS` limits each command together with its reply, unless the call has a limit of its own: see
-/// [`operation`](crate::operation). Without one, `socketTimeoutMS` limits each wait for the socket, for writing as for
+/// [`operation`](crate::connection::operation). Without one, `socketTimeoutMS` limits each wait for the socket, for writing as for
 /// reading.
 pub struct Connection<R: Network> {
     pub(super) messages: Messages<R>,

@@ -7,7 +7,7 @@ use cenote_core::error::{OperationError, Stage};
 use cenote_core::wire::MessageBuf;
 
 use super::{Connection, MongoConnector, RawStream};
-use crate::operation::OperationOptions;
+use crate::connection::operation::OperationOptions;
 use crate::pool::{GuardParts, PooledConnection};
 use crate::runtime::{Network, Runtime};
 

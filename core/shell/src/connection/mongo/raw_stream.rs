@@ -11,10 +11,10 @@ use futures_io::{AsyncRead, AsyncWrite};
 use super::operations::Connection;
 use super::poll_io::{PollIo, poll_steps};
 use super::transport::ByteLayer;
+use crate::connection::interrupt::Interrupt;
 use crate::connection::interruptible::{Direction, InterruptGuard};
-use crate::interrupt::Interrupt;
+use crate::connection::transport_error::TransportError;
 use crate::runtime::Network;
-use crate::transport_error::TransportError;
 
 /// The decrypted bytes of a checked-out connection, for drivers with their own way to write and
 /// read messages. Made by

@@ -10,9 +10,9 @@ use cenote_core::error::{CommandError, ConnectionError};
 
 use super::handshake::fail;
 use super::settings::Settings;
+use crate::connection::transport_error::TransportError;
 use crate::oidc::LONGEST_WAIT;
-use crate::platform::{nonce, since_1970};
-use crate::transport_error::TransportError;
+use crate::runtime::platform::{nonce, since_1970};
 
 /// What an open connection needs to
 /// [authenticate again](https://github.com/mongodb/specifications/blob/master/source/auth/auth.md#reauthentication)

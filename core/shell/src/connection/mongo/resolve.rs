@@ -3,7 +3,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::{fmt, mem};
 
-use crate::signal::Signal;
+use crate::runtime::signal::Signal;
 
 /// What resolves names instead of the system.
 pub(super) type Resolver = dyn Fn(Lookup) + Send + Sync;

@@ -13,9 +13,9 @@ use cenote_core::wire::{Compressor, CompressorId, MessageLimit, ZlibLevel};
 
 use super::limit::Limit;
 use super::metadata::ClientMetadataStore;
+use crate::connection::operation::CommandTimeouts;
 use crate::oidc::{self, TokenCallback, Tokens};
-use crate::operation::CommandTimeouts;
-use crate::platform::environment;
+use crate::runtime::platform::environment;
 
 /// `connectTimeoutMS` where the connection string has none.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);

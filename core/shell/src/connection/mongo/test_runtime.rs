@@ -14,7 +14,7 @@ use tokio_util::compat::{Compat, TokioAsyncReadCompatExt};
 
 use super::Connection;
 use crate::event::PoolEvent;
-use crate::fork::ForkError;
+use crate::runtime::fork::ForkError;
 use crate::runtime::{CurrentRuntime, Network, Runtime};
 
 /// What a server does with the address that a client connects to.

@@ -9,7 +9,7 @@ use cenote_core::wire::{
 };
 use rustls::ClientConnection;
 
-use crate::transport_error::TransportError;
+use crate::connection::transport_error::TransportError;
 
 /// The messages of one connection, and TLS below them, without the socket: every function that
 /// needs the socket takes it as `io`.

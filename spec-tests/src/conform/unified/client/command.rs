@@ -9,7 +9,7 @@ use std::time::Duration;
 use bson::{Bson, Document, RawDocumentBuf, doc};
 use cenote_core::client::Selector;
 use cenote_core::pool::{Purpose, ServiceId};
-use cenote_shell::operation::OperationOptions;
+use cenote_shell::connection::operation::OperationOptions;
 use serde_json::{Value, json};
 
 use super::session_id::SessionId;

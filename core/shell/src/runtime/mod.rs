@@ -5,6 +5,13 @@
 //! the clock is read, check-outs and their cancellation, establishment, monitors, the client) is written
 //! once, generic over them, and dispatched statically.
 
+pub mod fork;
+pub mod origin;
+pub mod platform;
+pub(crate) mod reentrancy;
+pub mod signal;
+pub mod wake_list;
+
 use std::fmt;
 use std::future::Future;
 use std::ops::DerefMut;
@@ -19,7 +26,7 @@ use futures_io::{AsyncRead, AsyncWrite};
 #[cfg(feature = "tls")]
 use crate::connection::OpenedConnection;
 use crate::event::PoolEvent;
-use crate::fork::ForkError;
+use crate::runtime::fork::ForkError;
 
 /// A runtime: tasks, a timer, a lock, and a way to wake a caller that waits.
 ///
@@ -147,7 +154,7 @@ pub trait Network: Runtime {
         port: u16,
     ) -> impl Future<Output = io::Result<Vec<SocketAddr>>> + Send;
 
-    /// Connects to one address, and [prepares](crate::dial::prepare) the socket.
+    /// Connects to one address, and [prepares](crate::connection::dial::prepare) the socket.
     fn connect(&self, address: SocketAddr)
     -> impl Future<Output = io::Result<Self::Stream>> + Send;
 

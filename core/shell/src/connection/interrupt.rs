@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::signal::{Listener, Signal};
+use crate::runtime::signal::{Listener, Signal};
 
 /// Interrupts an operation that blocks on a connection, from another thread:
 /// [`Connector::interrupter`](crate::connection::Connector::interrupter).

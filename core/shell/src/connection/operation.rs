@@ -17,7 +17,7 @@ use bson::RawDocument;
 use cenote_core::client::with_max_time;
 
 #[cfg(feature = "tls")]
-use crate::transport_error::TransportError;
+use crate::connection::transport_error::TransportError;
 
 /// Options of one call: how long it may take, and what it is called in the log.
 ///

@@ -148,10 +148,10 @@ impl LeakDetector {
     pub fn report(&self, address: &Arc<ServerAddress>, id: ConnId, held: Duration) {
         let holder = self.state().slot(id).copied().flatten().filter(|(holding, _)| *holding == id);
         let place = holder.map(|(_, holder)| holder.place);
-        let (address, connection_id) = (Arc::clone(address), id.number());
-        let report = LeakReport { address, connection_id, held, place };
-        log::leak(&report);
+        log::leak(address, id.number(), held, place);
         if let Some(callback) = &self.callback {
+            let (address, connection_id) = (Arc::clone(address), id.number());
+            let report = LeakReport { address, connection_id, held, place };
             // A panic of the callback must not keep the pool from what comes next.
             let _ = catch_unwind(AssertUnwindSafe(|| callback(&report)));
         }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use cenote_core::error::{ConnectionError, Stage};
 use cenote_core::wire::WireError;
 
-use crate::shortage::opening_failed;
+use crate::connection::shortage::opening_failed;
 
 /// An error of a [`Channel`](cenote_core::wire::Channel) or of the stream below it.
 #[derive(Debug)]
