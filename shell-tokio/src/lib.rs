@@ -51,7 +51,7 @@
 //! | the last [`Pool`] | the pool closes; guards that are still out are closed when they are checked in |
 //! | the runtime that made the pool | the pool closes: callers that wait, and later ones, get an error; guards can still be checked in |
 //!
-//! `docs/cancellation.md` in the repository lists every await point with its test.
+//! `docs/timeouts.md` in the repository lists every await point.
 //!
 //! # Runtimes
 //!
