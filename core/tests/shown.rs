@@ -22,7 +22,7 @@ use cenote_core::trace::{
     ActionDifference, ActionName, ActionRecord, JournalOptions, Recorder, Replay, TraceInfo,
     TraceWriter,
 };
-use cenote_core::uri::{ConnectionString, Place, ReadPreferenceMode, Secret};
+use cenote_core::uri::{ConnectionString, ReadPreferenceMode, Secret, UriPart};
 use cenote_core::wire::{
     Channel, Flags, Framer, Ids, Message, MessageBuf, MessageLimit, MessageWriter, Query,
 };
@@ -134,11 +134,11 @@ fn pools_and_their_recorders() {
 #[test]
 fn places_in_a_connection_string() {
     let shown = [
-        (Place::Username, "the user name"),
-        (Place::Password, "the password"),
-        (Place::Host(2), "host 2"),
-        (Place::Database, "the database name"),
-        (Place::Option(3), "option 3"),
+        (UriPart::Username, "the user name"),
+        (UriPart::Password, "the password"),
+        (UriPart::Host(2), "host 2"),
+        (UriPart::Database, "the database name"),
+        (UriPart::Option(3), "option 3"),
     ];
     for (place, words) in shown {
         assert_eq!(place.to_string(), words);

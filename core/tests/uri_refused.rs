@@ -5,7 +5,7 @@
 use cenote_core::{
     address::AddressError,
     pool::InvalidOptions,
-    uri::{ConnectionString, CredentialProblem, Mechanism, Place, UriError},
+    uri::{ConnectionString, CredentialProblem, Mechanism, UriError, UriPart},
 };
 
 fn refused(rule: &str, uri: &str, expected: UriError) {
@@ -57,14 +57,14 @@ fn userinfo_and_escapes() {
         ("OP-45", "mongodb://?:p@db", UriError::UserinfoCut),
         ("OP-45", "mongodb://u:p@w@db", UriError::Userinfo { character: '@' }),
         ("OP-45", "mongodb://u:p:w@db", UriError::Userinfo { character: ':' }),
-        ("OP-45", "mongodb://u%:p@db", encoding(Place::Username)),
-        ("OP-45", "mongodb://u:p%2@db", encoding(Place::Password)),
-        ("OP-45", "mongodb://u:%+1@db", encoding(Place::Password)),
-        ("OP-45", "mongodb://u:%é@db", encoding(Place::Password)),
-        ("OP-33", "mongodb://u:%FF@db", encoding(Place::Password)),
-        ("OP-33", "mongodb://a,b%C3%28", encoding(Place::Host(2))),
-        ("OP-49", "mongodb://db/%80", encoding(Place::Database)),
-        ("OP-33", "mongodb://db/?w=1&appname=%C0%AF", encoding(Place::Option(2))),
+        ("OP-45", "mongodb://u%:p@db", encoding(UriPart::Username)),
+        ("OP-45", "mongodb://u:p%2@db", encoding(UriPart::Password)),
+        ("OP-45", "mongodb://u:%+1@db", encoding(UriPart::Password)),
+        ("OP-45", "mongodb://u:%é@db", encoding(UriPart::Password)),
+        ("OP-33", "mongodb://u:%FF@db", encoding(UriPart::Password)),
+        ("OP-33", "mongodb://a,b%C3%28", encoding(UriPart::Host(2))),
+        ("OP-49", "mongodb://db/%80", encoding(UriPart::Database)),
+        ("OP-33", "mongodb://db/?w=1&appname=%C0%AF", encoding(UriPart::Option(2))),
     ];
     for (rule, uri, expected) in cases {
         refused(rule, uri, expected);

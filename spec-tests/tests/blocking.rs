@@ -8,7 +8,7 @@ use cenote_core::error::{ConnectionError, Kind, RetryWrites, Stage};
 use cenote_core::uri::{Compressor, ConnectionString, Mechanism};
 use cenote_core::wire::Flags;
 use cenote_endpoint::{
-    Certificates, Endpoint, Fault, ListenOptions, LoadBalanced, Place, ReplicaSet, Script,
+    Certificates, Endpoint, Fault, ListenAddress, ListenOptions, LoadBalanced, ReplicaSet, Script,
     ServerCertificate, Settings, TlsFault, TlsOptions, Topology, User,
 };
 
@@ -102,7 +102,7 @@ fn a_stream_goes_on() {
 #[test]
 fn a_unix_domain_socket() {
     let folder = tempfile::tempdir().unwrap();
-    let place = Place::Unix { path: folder.path().join("cenote.sock") };
+    let place = ListenAddress::Unix { path: folder.path().join("cenote.sock") };
     let endpoint = start(Settings::default(), ListenOptions { place, ..ListenOptions::default() });
     let uri = endpoint.uri();
     ping(&mut open(&uri, "").unwrap());

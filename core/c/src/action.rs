@@ -8,7 +8,7 @@ use cenote_core::pool::{self, CheckOutError as CoreError, ConnId, Event, WaiterI
 
 use crate::cause::{Cause, SharedCause};
 use crate::pointer::{Out, sized, sized_struct};
-use crate::pool::{Foreign, NEVER, Pool, Word, answer};
+use crate::pool::{DriverTypes, HandleWord, NEVER, Pool, answer};
 use crate::status::{Failure, Status};
 use crate::text;
 
@@ -81,9 +81,9 @@ pub struct Action {
     /// CMAP's id of the connection, from 1.
     pub connection: u64,
     /// The payload of the connection, as it came with `cenote_established`.
-    pub payload: Word,
+    pub payload: HandleWord,
     /// The waiter of the request, as it came with `cenote_check_out`.
-    pub waiter: Word,
+    pub waiter: HandleWord,
     /// When the caller gives up; `CENOTE_NEVER` if it does not.
     pub deadline: u64,
     /// How long something took.
@@ -120,7 +120,7 @@ pub struct Action {
 sized_struct!(Action, "cenote_action", default);
 
 /// What the last action tells besides its numbers.
-pub(crate) enum Told {
+pub(crate) enum ActionRecord {
     Nothing,
     Failure(CoreError<SharedCause>),
     Event(Event<SharedCause>),
@@ -131,14 +131,14 @@ impl Action {
         Self { kind: kind as u32, connection: id.number(), ..Self::default() }
     }
 
-    fn with_payload(self, payload: Word) -> Self {
+    fn with_payload(self, payload: HandleWord) -> Self {
         Self { payload, ..self }
     }
 
     fn of(
-        action: pool::Action<Foreign>,
+        action: pool::Action<DriverTypes>,
         address: &Arc<ServerAddress>,
-    ) -> Result<(Self, Told), Failure> {
+    ) -> Result<(Self, ActionRecord), Failure> {
         let action = match action {
             pool::Action::StartEstablish { id, owner, deadline, generation } => Self {
                 owner: owner.map_or(0, |WaiterId(owner)| owner),
@@ -159,7 +159,7 @@ impl Action {
                 let mut action =
                     Self { kind: ActionKind::Deliver as u32, waiter, ..Self::default() };
                 action.set_error(&error, address);
-                return Ok((action, Told::Failure(error)));
+                return Ok((action, ActionRecord::Failure(error)));
             }
             pool::Action::CloseSocket { id, conn } => {
                 Self::about(ActionKind::CloseSocket, id).with_payload(conn)
@@ -174,10 +174,10 @@ impl Action {
             pool::Action::EmitEvent(event) => {
                 let mut action = Self { kind: ActionKind::EmitEvent as u32, ..Self::default() };
                 action.set_event(&event, address)?;
-                return Ok((action, Told::Event(event)));
+                return Ok((action, ActionRecord::Event(event)));
             }
         };
-        Ok((action, Told::Nothing))
+        Ok((action, ActionRecord::Nothing))
     }
 
     pub(crate) fn set_error(
@@ -198,7 +198,7 @@ pub(crate) fn nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
-impl Told {
+impl ActionRecord {
     pub(crate) fn cause(&self) -> Option<&SharedCause> {
         match self {
             Self::Failure(error) => cause_of(error),
@@ -237,8 +237,8 @@ pub unsafe extern "C" fn cenote_next_action(pool: *mut Pool, action: *mut Action
     let out = unsafe { Out::new(action) };
     answer(pool, out, |inner| {
         let Some(next) = inner.outbox.actions.pop_front() else { return Ok(sized()) };
-        let (mut action, told) = Action::of(next, &inner.address)?;
-        inner.told = told;
+        let (mut action, record) = Action::of(next, &inner.address)?;
+        inner.last_action = record;
         action.remaining = u32::try_from(inner.outbox.actions.len()).unwrap_or(u32::MAX);
         Ok(action)
     })
@@ -254,5 +254,5 @@ pub unsafe extern "C" fn cenote_action_cause(pool: *mut Pool, cause: *mut *mut C
     // SAFETY: the caller's promise.
     let out = unsafe { Out::plain(cause, "the cause") };
     let none = || Failure::new(Status::Nothing, "the last action has no cause");
-    answer(pool, out, |inner| inner.told.cause().cloned().ok_or_else(none)?.handle())
+    answer(pool, out, |inner| inner.last_action.cause().cloned().ok_or_else(none)?.handle())
 }

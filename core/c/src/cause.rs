@@ -11,7 +11,7 @@ use cenote_core::sdam::TopologyVersion;
 use cenote_core::trace::{CauseSummary, TraceCause};
 
 use crate::pointer::{Out, Text, optional_text, read, sized, sized_struct};
-use crate::pool::Word;
+use crate::pool::HandleWord;
 use crate::status::{Failure, Status, call, numbered};
 use crate::table::Table;
 use crate::text::{self, TextKind};
@@ -99,7 +99,7 @@ pub struct CauseOptions {
     pub labels: *const c_char,
     /// A number of the driver, such as a pointer to an error object of its own. The library returns it
     /// (`cenote_cause_payload`) and does nothing else with it.
-    pub payload: Word,
+    pub payload: HandleWord,
     /// Not 0 if the reply has a topology version.
     pub has_topology_version: u32,
     /// Its `processId`.
@@ -124,7 +124,7 @@ pub(crate) struct SharedCause(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     error: ConnectionError,
-    payload: Word,
+    payload: HandleWord,
 }
 
 static CAUSES: Table<SharedCause> = Table::new(2, "cause");
@@ -234,7 +234,10 @@ pub extern "C" fn cenote_cause_release(cause: *const Cause) -> Status {
 ///
 /// The pointers are valid, as the header says.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cenote_cause_payload(cause: *const Cause, payload: *mut Word) -> Status {
+pub unsafe extern "C" fn cenote_cause_payload(
+    cause: *const Cause,
+    payload: *mut HandleWord,
+) -> Status {
     call(|| {
         // SAFETY: the caller's promise.
         let out = unsafe { Out::plain(payload, "the payload")? };

@@ -7,7 +7,7 @@ use cenote_core::pool::{
 use crate::cause::{Cause, SharedCause};
 use crate::options::{Options, options as read_options};
 use crate::pointer::optional_bytes;
-use crate::pool::{Foreign, NEVER, Pool, Word, feed};
+use crate::pool::{DriverTypes, HandleWord, NEVER, Pool, feed};
 use crate::status::{Failure, Status, numbered};
 
 /// What a connection is used for; pools behind a load balancer tell these apart in errors.
@@ -31,7 +31,7 @@ fn check_in(
     pool: *mut Pool,
     now: u64,
     connection: u64,
-    conn: Word,
+    conn: HandleWord,
     health: impl FnOnce() -> Result<Health<SharedCause>, Failure>,
 ) -> Status {
     feed(pool, now, |inner| {
@@ -44,7 +44,7 @@ fn failed(
     now: u64,
     connection: u64,
     cause: *const Cause,
-    input: fn(ConnId, SharedCause) -> Input<Foreign>,
+    input: fn(ConnId, SharedCause) -> Input<DriverTypes>,
 ) -> Status {
     feed(pool, now, |inner| Ok(input(inner.id(connection), SharedCause::of(cause)?)))
 }
@@ -72,7 +72,7 @@ pub extern "C" fn cenote_check_out(
     pool: *mut Pool,
     now: u64,
     request: u64,
-    waiter: Word,
+    waiter: HandleWord,
     deadline: u64,
     purpose: u32,
 ) -> Status {
@@ -95,7 +95,7 @@ pub extern "C" fn cenote_check_in(
     pool: *mut Pool,
     now: u64,
     connection: u64,
-    payload: Word,
+    payload: HandleWord,
 ) -> Status {
     check_in(pool, now, connection, payload, || Ok(Health::Healthy))
 }
@@ -107,7 +107,7 @@ pub extern "C" fn cenote_check_in_errored(
     pool: *mut Pool,
     now: u64,
     connection: u64,
-    payload: Word,
+    payload: HandleWord,
     cause: *const Cause,
 ) -> Status {
     check_in(pool, now, connection, payload, || SharedCause::of(cause).map(Health::Errored))
@@ -121,7 +121,7 @@ pub extern "C" fn cenote_check_in_pending_response(
     pool: *mut Pool,
     now: u64,
     connection: u64,
-    payload: Word,
+    payload: HandleWord,
     request_id: i32,
     cause: *const Cause,
 ) -> Status {
@@ -184,7 +184,7 @@ pub extern "C" fn cenote_established(
     pool: *mut Pool,
     now: u64,
     connection: u64,
-    payload: Word,
+    payload: HandleWord,
 ) -> Status {
     feed(pool, now, |inner| {
         Ok(Input::EstablishSucceeded { id: inner.id(connection), conn: payload })
@@ -222,7 +222,7 @@ pub extern "C" fn cenote_drained(
     pool: *mut Pool,
     now: u64,
     connection: u64,
-    payload: Word,
+    payload: HandleWord,
 ) -> Status {
     feed(pool, now, |inner| Ok(Input::DrainSucceeded { id: inner.id(connection), conn: payload }))
 }

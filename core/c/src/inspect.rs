@@ -3,7 +3,7 @@
 use cenote_core::pool::{ConnectionState as CoreState, ServiceId};
 
 use crate::pointer::{Out, optional_bytes, sized, sized_struct};
-use crate::pool::{Inner, NEVER, Pool, Word, answer};
+use crate::pool::{HandleWord, Inner, NEVER, Pool, answer};
 use crate::status::{Failure, Status};
 
 /// The state of a pool.
@@ -256,7 +256,7 @@ pub unsafe extern "C" fn cenote_generation_of(
 pub unsafe extern "C" fn cenote_next_available(
     pool: *mut Pool,
     connection: *mut u64,
-    payload: *mut Word,
+    payload: *mut HandleWord,
 ) -> Status {
     // SAFETY: the caller's promise.
     let (out, payload_out) =

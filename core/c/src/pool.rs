@@ -12,7 +12,7 @@ use cenote_core::pool::{
 };
 use cenote_core::trace::Recorder;
 
-use crate::action::Told;
+use crate::action::ActionRecord;
 use crate::cause::SharedCause;
 use crate::options::{Options, options as read_options};
 use crate::pointer::{Out, text};
@@ -28,30 +28,30 @@ pub struct Pool(());
 pub const NEVER: u64 = u64::MAX;
 
 /// A number or a pointer of the driver: `uintptr_t`.
-pub type Word = usize;
+pub type HandleWord = usize;
 
-/// What C brings: numbers.
-pub(crate) enum Foreign {}
+/// The payloads of a driver in C: numbers.
+pub(crate) enum DriverTypes {}
 
-impl PoolTypes for Foreign {
-    type Conn = Word;
-    type Waiter = Word;
+impl PoolTypes for DriverTypes {
+    type Conn = HandleWord;
+    type Waiter = HandleWord;
     type Cause = SharedCause;
 }
 
 pub(crate) struct Inner {
-    pub(crate) machine: Recorder<Foreign>,
+    pub(crate) machine: Recorder<DriverTypes>,
     pub(crate) address: Arc<ServerAddress>,
     pub(crate) log: LogSettings,
-    /// What the action that was pulled last tells, for its texts.
-    pub(crate) told: Told,
+    /// What texts can be asked of the action that was pulled last.
+    pub(crate) last_action: ActionRecord,
     pub(crate) outbox: Outbox,
     pub(crate) trace: Trace,
 }
 
 /// Takes the actions of the machine.
 pub(crate) struct Outbox {
-    pub(crate) actions: VecDeque<Action<Foreign>>,
+    pub(crate) actions: VecDeque<Action<DriverTypes>>,
     pub(crate) wants_events: bool,
     /// The slot of each connection, so that C has CMAP's number alone. Some are of closed connections.
     slots: BTreeMap<u64, u32>,
@@ -59,8 +59,8 @@ pub(crate) struct Outbox {
 
 static POOLS: Table<Mutex<Inner>> = Table::new(1, "pool");
 
-impl ActionSink<Foreign> for Outbox {
-    fn act(&mut self, action: Action<Foreign>) {
+impl ActionSink<DriverTypes> for Outbox {
+    fn act(&mut self, action: Action<DriverTypes>) {
         if let Action::StartEstablish { id, .. } = &action {
             self.slots.insert(id.number(), id.slot());
         }
@@ -80,7 +80,7 @@ impl Inner {
         ConnId::from_parts(connection, slot.unwrap_or(u32::MAX))
     }
 
-    fn handle(&mut self, now: u64, input: Input<Foreign>) -> Result<(), Failure> {
+    fn handle(&mut self, now: u64, input: Input<DriverTypes>) -> Result<(), Failure> {
         let now = Instant::from_nanos(now);
         let outcome = self.machine.handle(now, input, &mut self.outbox);
         outcome.map_err(|misuse| Failure::new(Status::Misuse, misuse.to_string()))?;
@@ -131,7 +131,7 @@ pub(crate) fn answer<T>(
 pub(crate) fn feed(
     pool: *mut Pool,
     now: u64,
-    input: impl FnOnce(&Inner) -> Result<Input<Foreign>, Failure>,
+    input: impl FnOnce(&Inner) -> Result<Input<DriverTypes>, Failure>,
 ) -> Status {
     call(|| {
         with(pool, |inner| {
@@ -177,7 +177,7 @@ pub unsafe extern "C" fn cenote_pool_new_ready(
 }
 
 /// How the core makes a pool.
-type Make = fn(Instant, PoolOptions, &mut Outbox) -> Result<PoolState<Foreign>, InvalidOptions>;
+type Make = fn(Instant, PoolOptions, &mut Outbox) -> Result<PoolState<DriverTypes>, InvalidOptions>;
 
 /// # Safety
 ///
@@ -208,7 +208,7 @@ unsafe fn make(
         machine: Recorder::new(machine),
         address: Arc::new(address),
         log,
-        told: Told::Nothing,
+        last_action: ActionRecord::Nothing,
         outbox,
         trace: Trace::Never,
     };

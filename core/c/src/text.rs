@@ -9,7 +9,7 @@ use cenote_core::error::{ConnectionError, PoolError, RetryWrites};
 use cenote_core::log::{LogRecord, LogValue};
 use cenote_core::pool::{CheckOutError, Event};
 
-use crate::action::Told;
+use crate::action::ActionRecord;
 use crate::cause::SharedCause;
 use crate::pointer::Text;
 use crate::pool::{Inner, Pool, with};
@@ -79,10 +79,10 @@ pub unsafe extern "C" fn cenote_action_text(
 }
 
 fn text(inner: &Inner, kind: TextKind) -> Result<String, Failure> {
-    match &inner.told {
-        Told::Nothing => Err(kind.missing()),
-        Told::Failure(error) => of_error(inner, error, kind),
-        Told::Event(event) => of_event(inner, event, kind),
+    match &inner.last_action {
+        ActionRecord::Nothing => Err(kind.missing()),
+        ActionRecord::Failure(error) => of_error(inner, error, kind),
+        ActionRecord::Event(event) => of_event(inner, event, kind),
     }
 }
 
@@ -97,7 +97,7 @@ fn of_event(inner: &Inner, event: &Event<SharedCause>, kind: TextKind) -> Result
         | TextKind::Message
         | TextKind::Explanation
         | TextKind::Labels
-        | TextKind::LabelsRetryWrites => match (event, inner.told.cause()) {
+        | TextKind::LabelsRetryWrites => match (event, inner.last_action.cause()) {
             (Event::ConnectionCheckOutFailed { error, .. }, _) => of_error(inner, error, kind),
             (_, Some(cause)) => cause.text(kind),
             (_, None) => Err(kind.missing()),

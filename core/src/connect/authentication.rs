@@ -28,7 +28,7 @@ enum Method {
 }
 
 /// What follows a reply.
-pub(super) enum Progress {
+pub(super) enum AfterReply {
     Send(Draft),
     /// See [`Authentication::derivation`].
     Derive,
@@ -280,7 +280,7 @@ impl Authentication {
         &mut self,
         reply: &RawDocument,
         cache: &mut ScramCache,
-    ) -> Result<Progress, ConnectionError> {
+    ) -> Result<AfterReply, ConnectionError> {
         match field::refusal(reply).map_err(from_field)? {
             Some(error) => Err(self.refused(error)),
             None => self.speculative_reply(reply, cache),
@@ -308,12 +308,12 @@ impl Authentication {
         &mut self,
         reply: &RawDocument,
         cache: &mut ScramCache,
-    ) -> Result<Progress, ConnectionError> {
+    ) -> Result<AfterReply, ConnectionError> {
         match &mut self.method {
-            Method::X509 { .. } => Ok(Progress::Authenticated),
+            Method::X509 { .. } => Ok(AfterReply::Authenticated),
             Method::Sasl(sasl) => {
                 let next = sasl.reply(reply, &self.source)?;
-                Ok(next.map_or(Progress::Authenticated, Progress::Send))
+                Ok(next.map_or(AfterReply::Authenticated, AfterReply::Send))
             }
             Method::Scram { scram, conversation } => {
                 let reply = SaslReply::read(reply).map_err(from_field)?;
@@ -337,7 +337,7 @@ impl Authentication {
     /// # Errors
     ///
     /// They were not asked for.
-    pub(super) fn derived(&mut self, keys: &DerivedKeys) -> Result<Progress, ConnectionError> {
+    pub(super) fn derived(&mut self, keys: &DerivedKeys) -> Result<AfterReply, ConnectionError> {
         match &mut self.method {
             Method::Scram { scram, conversation: Some(id) } => {
                 let step = scram.derived(keys).map_err(|error| from_scram(&error))?;
@@ -350,11 +350,11 @@ impl Authentication {
     }
 }
 
-fn progress(conversation: i32, step: ScramStep, source: &str) -> Progress {
+fn progress(conversation: i32, step: ScramStep, source: &str) -> AfterReply {
     match step {
-        ScramStep::Send(payload) => Progress::Send(sasl::go_on(conversation, &payload, source)),
-        ScramStep::Derive => Progress::Derive,
-        ScramStep::Done => Progress::Authenticated,
+        ScramStep::Send(payload) => AfterReply::Send(sasl::go_on(conversation, &payload, source)),
+        ScramStep::Derive => AfterReply::Derive,
+        ScramStep::Done => AfterReply::Authenticated,
     }
 }
 

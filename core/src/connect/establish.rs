@@ -7,7 +7,7 @@ use bson::RawDocument;
 use super::{
     AccessToken, Command, ConnectionDescription, DerivedKeys, EstablishOptions, KeyDerivation,
     Nonce, ScramCache, ServerKind,
-    authentication::{self, Authentication, Progress},
+    authentication::{self, AfterReply, Authentication},
     hello,
     hello_reply::HelloReply,
 };
@@ -300,7 +300,7 @@ impl Establish {
 
     /// What [`Step::Derive`] asked for; `cache` keeps it for the connections after this one.
     pub fn derived(&mut self, keys: DerivedKeys, cache: &mut ScramCache) {
-        let progress = match &mut self.phase {
+        let after = match &mut self.phase {
             Phase::Authentication { conversation, .. } => conversation.derived(&keys),
             // The conversation is over.
             Phase::Failed(_) => return,
@@ -310,8 +310,8 @@ impl Establish {
             }
         };
         cache.learn(keys);
-        match progress {
-            Ok(progress) => self.advance(progress),
+        match after {
+            Ok(after) => self.advance(after),
             Err(error) => self.fail(error),
         }
     }
@@ -426,21 +426,21 @@ impl Establish {
             return Ok(());
         }
         let speculation = speculation.filter(|it| it.mechanism() == mechanism);
-        let (conversation, progress) = match speculation.zip(reply.speculative) {
+        let (conversation, after) = match speculation.zip(reply.speculative) {
             Some((mut conversation, reply)) => {
-                let progress = conversation.speculative_reply(reply, cache)?;
-                (conversation, progress)
+                let after = conversation.speculative_reply(reply, cache)?;
+                (conversation, after)
             }
             None => {
                 let conversation =
                     Authentication::new(mechanism, &self.options, &self.second_nonce, self.time)?;
-                let first = Progress::Send(conversation.first());
+                let first = AfterReply::Send(conversation.first());
                 (conversation, first)
             }
         };
         let description = Box::new(reply.description.clone());
         self.phase = Phase::Authentication { conversation, description };
-        self.advance(progress);
+        self.advance(after);
         Ok(())
     }
 
@@ -453,9 +453,9 @@ impl Establish {
     ) {
         let description = Box::new(reply.description.clone());
         if let Some((mut conversation, reply)) = speculation.zip(reply.speculative) {
-            if let Ok(progress) = conversation.speculative_reply(reply, cache) {
+            if let Ok(after) = conversation.speculative_reply(reply, cache) {
                 self.phase = Phase::Authentication { conversation, description };
-                return self.advance(progress);
+                return self.advance(after);
             }
         }
         self.phase = Phase::Token { refused: None, description };
@@ -472,21 +472,21 @@ impl Establish {
                 let (first, description) = (conversation.first(), description.clone());
                 self.phase = Phase::Authentication { conversation, description };
                 (self.token, self.token_is_cached) = (Some(token), is_cached);
-                self.advance(Progress::Send(first));
+                self.advance(AfterReply::Send(first));
             }
             Err(error) => self.fail(error),
         }
     }
 
-    fn advance(&mut self, progress: Progress) {
+    fn advance(&mut self, after: AfterReply) {
         let Phase::Authentication { conversation, description } = &mut self.phase else { return };
-        match progress {
-            Progress::Send(draft) => {
+        match after {
+            AfterReply::Send(draft) => {
                 let command = draft.send_to(conversation.source(), self.options.server_api);
                 self.steps.push_back(Step::Send(command));
             }
-            Progress::Derive => {}
-            Progress::Authenticated => {
+            AfterReply::Derive => {}
+            AfterReply::Authenticated => {
                 description.mechanism = Some(conversation.mechanism());
                 self.phase = Phase::Done(description.clone());
             }

@@ -5,8 +5,8 @@ use core::fmt;
 
 use crate::pool::{PoolCheckpoint, PoolState, PoolTypes};
 
+use super::caller_location::CallerLocation;
 use super::input_log::{Context, InputLog};
-use super::place::Place;
 
 /// A stretch of recorded inputs in the compact form of memory; [`TraceWriter`](super::TraceWriter)
 /// turns it into documents. Plain data without payloads: it may go to another thread.
@@ -46,7 +46,7 @@ impl Chunk {
         &mut self,
         pool: &PoolState<S>,
         lost: u64,
-        place: Option<Place>,
+        place: Option<CallerLocation>,
     ) {
         let start = self.start.get_or_insert_default();
         pool.checkpoint_into(&mut start.checkpoint);

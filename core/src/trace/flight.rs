@@ -6,9 +6,9 @@ use std::io;
 
 use crate::pool::{Input, Instant, PoolState, PoolTypes};
 
+use super::caller_location::CallerLocation;
 use super::cause::TraceCause;
 use super::chunk::Chunk;
-use super::place::Place;
 use super::traced::fingerprint_of;
 use super::writer::{TraceInfo, TraceWriter};
 
@@ -29,7 +29,7 @@ impl FlightRecorder {
     pub(super) fn new<S: PoolTypes>(
         bytes: usize,
         pool: &PoolState<S>,
-        place: Option<Place>,
+        place: Option<CallerLocation>,
     ) -> Self {
         let mut present = Chunk::with_capacity(bytes / 2);
         let mut past = Chunk::with_capacity(bytes / 2);
@@ -67,7 +67,11 @@ impl FlightRecorder {
     }
 
     /// Records the place of the check-outs that follow, if it is another one.
-    pub(super) fn set_place<S: PoolTypes>(&mut self, pool: &PoolState<S>, place: Option<Place>) {
+    pub(super) fn set_place<S: PoolTypes>(
+        &mut self,
+        pool: &PoolState<S>,
+        place: Option<CallerLocation>,
+    ) {
         if self.present.log.is_at(place) {
             return;
         }

@@ -11,8 +11,8 @@ use alloc::vec::Vec;
 use crate::pool::{ConnId, Health, Input, Instant, PoolOptions, PoolTypes, Purpose, ServiceId};
 
 use super::action::ActionRecord;
+use super::caller_location::CallerLocation;
 use super::cause::{CauseSummary, TraceCause};
-use super::place::Place;
 use super::string_table::StringTable;
 
 /// What the differences are to.
@@ -23,7 +23,7 @@ pub(super) struct Context {
     /// From a request to its deadline.
     pub(super) allowed: u64,
     /// Of the last check-out.
-    pub(super) place: Option<Place>,
+    pub(super) place: Option<CallerLocation>,
 }
 
 /// See the module.
@@ -42,7 +42,7 @@ pub(super) struct InputLog {
     pub(super) has_actions: bool,
     pub(super) texts: StringTable,
     /// In the order of their numbers, which begin with 1.
-    pub(super) places: Vec<Place>,
+    pub(super) places: Vec<CallerLocation>,
     pub(super) options: Vec<PoolOptions>,
 }
 
@@ -300,7 +300,7 @@ impl InputLog {
 
     /// Whether a check-out at this place needs no record of the place before it.
     #[inline(always)]
-    pub(super) fn is_at(&self, place: Option<Place>) -> bool {
+    pub(super) fn is_at(&self, place: Option<CallerLocation>) -> bool {
         match (self.context.place, place) {
             (Some(known), Some(place)) => known.is(place),
             (known, place) => known.is_none() && place.is_none(),
@@ -308,7 +308,7 @@ impl InputLog {
     }
 
     /// Records the place of the check-outs that follow. There must be room.
-    pub(super) fn record_place(&mut self, place: Option<Place>) {
+    pub(super) fn record_place(&mut self, place: Option<CallerLocation>) {
         self.context.place = place;
         let number = place.map_or(0, |place| self.number_of(place));
         let head = Tag::Fingerprint as u8 | IS_PLACE;
@@ -316,7 +316,7 @@ impl InputLog {
     }
 
     /// 0 for a place for which there is no room.
-    fn number_of(&mut self, place: Place) -> u64 {
+    fn number_of(&mut self, place: CallerLocation) -> u64 {
         if let Some(index) = self.places.iter().position(|known| known.is(place)) {
             return index as u64 + 1;
         }

@@ -6,9 +6,9 @@ use alloc::vec::Vec;
 use crate::pool::{Input, Instant, PoolState, PoolTypes};
 
 use super::action::ActionRecord;
+use super::caller_location::CallerLocation;
 use super::cause::TraceCause;
 use super::chunk::Chunk;
-use super::place::Place;
 
 /// The options of a journal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,7 +73,7 @@ impl Journal {
     pub(super) fn new<S: PoolTypes>(
         options: JournalOptions,
         pool: &PoolState<S>,
-        place: Option<Place>,
+        place: Option<CallerLocation>,
     ) -> Self {
         let mut present = Chunk::with_capacity(options.chunk_bytes);
         present.restart(pool, 0, place);
@@ -102,7 +102,11 @@ impl Journal {
     }
 
     /// Records the place of the check-outs that follow, if it is another one.
-    pub(super) fn set_place<S: PoolTypes>(&mut self, pool: &PoolState<S>, place: Option<Place>) {
+    pub(super) fn set_place<S: PoolTypes>(
+        &mut self,
+        pool: &PoolState<S>,
+        place: Option<CallerLocation>,
+    ) {
         if !self.present.log.is_at(place) {
             self.make_room(pool);
             self.present.log.record_place(place);

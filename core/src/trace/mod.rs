@@ -19,6 +19,7 @@
 //! and one line of text, of check-outs the place in the program. Texts and places can be hashed or left out.
 
 mod action;
+mod caller_location;
 mod cause;
 mod cause_numbers;
 mod chunk;
@@ -37,7 +38,6 @@ mod flight;
 mod input_log;
 mod input_log_entries;
 mod journal;
-mod place;
 #[cfg(feature = "protocol")]
 mod reader;
 mod recorder;
@@ -51,13 +51,13 @@ mod traced;
 mod writer;
 
 pub use action::{ActionName, ActionRecord};
+pub use caller_location::CallerLocation;
 pub use cause::{Cause, CauseKind, CauseLabels, CauseSummary, Disclosure, TraceCause};
 pub use chunk::Chunk;
 #[cfg(feature = "protocol")]
 pub use error::{ActionDifference, TraceError, TraceProblem};
 pub use flight::FlightRecording;
 pub use journal::JournalOptions;
-pub use place::Place;
 #[cfg(feature = "protocol")]
 pub use reader::TraceHeader;
 pub use recorder::Recorder;

@@ -5,11 +5,11 @@ use core::ops::Deref;
 
 use crate::pool::{ActionSink, ConnId, Input, Instant, Misuse, PoolState, PoolTypes};
 
+use super::caller_location::CallerLocation;
 use super::cause::TraceCause;
 use super::chunk::Chunk;
 use super::flight::{FlightRecorder, FlightRecording};
 use super::journal::{Journal, JournalOptions};
-use super::place::Place;
 use super::recording::Recording;
 
 /// A [`PoolState`] with a recorder around it. It has the same [`handle`](Self::handle), and
@@ -45,7 +45,7 @@ pub struct Recorder<S: PoolTypes> {
     pool: PoolState<S>,
     recording: Recording,
     /// Also of check-outs before a recording that begins later.
-    place: Option<Place>,
+    place: Option<CallerLocation>,
 }
 
 impl<S: PoolTypes> Recorder<S>
@@ -119,7 +119,7 @@ where
     /// five bytes where it is another place than before. A log of some thousand check-outs has room for 255
     /// different places.
     #[inline(never)]
-    pub fn set_place(&mut self, place: Option<Place>) {
+    pub fn set_place(&mut self, place: Option<CallerLocation>) {
         self.place = place;
         self.recording.set_place(&self.pool, place);
     }

@@ -6,10 +6,10 @@ use alloc::vec::Vec;
 use crate::pool::{Action, ActionSink, Input, Instant, PoolState, PoolTypes};
 
 use super::action::ActionRecord;
+use super::caller_location::CallerLocation;
 use super::cause::TraceCause;
 use super::flight::FlightRecorder;
 use super::journal::Journal;
-use super::place::Place;
 
 /// What is recorded. Boxed, so that a pool that is not recorded is as small as ever.
 pub(super) enum Recording {
@@ -62,7 +62,11 @@ impl Recording {
     }
 
     /// Records the place of the check-outs that follow, if it is another one.
-    pub(super) fn set_place<S: PoolTypes>(&mut self, pool: &PoolState<S>, place: Option<Place>) {
+    pub(super) fn set_place<S: PoolTypes>(
+        &mut self,
+        pool: &PoolState<S>,
+        place: Option<CallerLocation>,
+    ) {
         match self {
             Self::Nothing => {}
             Self::Flight(flight) => flight.set_place(pool, place),

@@ -76,7 +76,7 @@ pub enum UriError {
     )]
     Encoding {
         /// Its place.
-        place: Place,
+        place: UriPart,
     },
     /// The database name holds a forbidden character.
     #[error("the database name holds the character {character:?}, which no database name may hold")]
@@ -162,7 +162,7 @@ pub enum UriError {
 /// A part of a connection string.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Place {
+pub enum UriPart {
     /// The user name.
     Username,
     /// The password.
@@ -175,7 +175,7 @@ pub enum Place {
     Option(usize),
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for UriPart {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Username => f.write_str("the user name"),

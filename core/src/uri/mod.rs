@@ -39,7 +39,7 @@ use crate::{address::ServerAddress, pool::PoolOptions};
 
 pub use self::{
     credential::Credential,
-    error::{CredentialProblem, Place, UriError},
+    error::{CredentialProblem, UriError, UriPart},
     mechanism::Mechanism,
     options::{
         CompressionOptions, Compressor, MonitoringOptions, RetryOptions, ServerMonitoringMode,

@@ -3,7 +3,7 @@
 use std::{ops::RangeInclusive, time::Duration};
 
 use super::{
-    Expected, Place, Problem, Secret, UriError, UriWarning, similar_name,
+    Expected, Problem, Secret, UriError, UriPart, UriWarning, similar_name,
     split::{Parts, decode},
 };
 
@@ -245,7 +245,7 @@ const LONGEST_NAME: usize = 64;
 fn pair(text: &str, position: usize) -> Result<Pair, UriError> {
     match text.split_once('=') {
         Some((name, value)) if !name.is_empty() => {
-            let value = Secret::from(decode(value, Place::Option(position))?);
+            let value = Secret::from(decode(value, UriPart::Option(position))?);
             Ok(Pair { position, name: name.to_owned(), value })
         }
         Some(_) | None => Err(UriError::NotAPair { position }),

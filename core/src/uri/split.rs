@@ -2,7 +2,7 @@
 
 use std::{net::IpAddr, str::from_utf8};
 
-use super::{Place, Secret, UriError};
+use super::{Secret, UriError, UriPart};
 use crate::address::{ServerAddress, split_port};
 
 /// The parts of a connection string as they are written, still percent-encoded.
@@ -58,8 +58,8 @@ impl<'a> Parts<'a> {
         {
             return Err(UriError::Userinfo { character });
         }
-        let username = decode(username, Place::Username)?;
-        let password = password.map(|password| decode(password, Place::Password)).transpose()?;
+        let username = decode(username, UriPart::Username)?;
+        let password = password.map(|password| decode(password, UriPart::Password)).transpose()?;
         Ok(Some(Userinfo { username, password: password.map(Secret::from) }))
     }
 
@@ -98,7 +98,7 @@ impl<'a> Parts<'a> {
 
     /// The database, if one is named.
     pub(super) fn database(&self) -> Result<Option<String>, UriError> {
-        let database = decode(self.database, Place::Database)?;
+        let database = decode(self.database, UriPart::Database)?;
         if let Some(character) = database.chars().find(|&c| "/\\ \"$\0".contains(c)) {
             return Err(UriError::Database { character });
         }
@@ -107,7 +107,7 @@ impl<'a> Parts<'a> {
 }
 
 fn address(host: &str, position: usize) -> Result<ServerAddress, UriError> {
-    let place = Place::Host(position);
+    let place = UriPart::Host(position);
     let wrong = |error| UriError::Host { position, error };
     let decoded = decode(host, place)?;
     if decoded.contains('/') {
@@ -119,7 +119,7 @@ fn address(host: &str, position: usize) -> Result<ServerAddress, UriError> {
 }
 
 /// Undoes percent-encoding. Stricter than the usual decoders, which let a stray `%` stand.
-pub(super) fn decode(text: &str, place: Place) -> Result<String, UriError> {
+pub(super) fn decode(text: &str, place: UriPart) -> Result<String, UriError> {
     let escapes_are_whole = text.split('%').skip(1).all(|behind| {
         behind.len() >= 2 && behind.bytes().take(2).all(|byte| byte.is_ascii_hexdigit())
     });

@@ -6,11 +6,11 @@ use std::net::TcpStream;
 
 use bson::rawdoc;
 use cenote_core::wire::{Flags, Ids, MessageLimit, MessageWriter};
-use cenote_endpoint::{Ending, Endpoint, Fault, ListenOptions, Place, Script, Settings};
+use cenote_endpoint::{Ending, Endpoint, Fault, ListenAddress, ListenOptions, Script, Settings};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let endpoint = Endpoint::start(Settings::default(), ListenOptions::default())?;
-    let Place::Tcp { port } = *endpoint.place() else { unreachable!("TCP is the default") };
+    let ListenAddress::Tcp { port } = *endpoint.place() else { unreachable!("TCP is the default") };
     endpoint.with(|server, now| {
         let fault = Fault::Cut { bytes: 20, then: Ending::Close };
         server.set_fault(now, Script::new(fault).at_command("ping", 0));

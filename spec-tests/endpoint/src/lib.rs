@@ -76,8 +76,8 @@ mod world;
 pub use data::Documents;
 pub use fault::{Ending, Fault, FaultId, Moment, ScramFault, Script};
 pub use listen::{
-    CertificateError, Certificates, Endpoint, Identity, ListenOptions, Place, ServerCertificate,
-    StartError, TlsFault, TlsOptions,
+    CertificateError, Certificates, Endpoint, Identity, ListenAddress, ListenOptions,
+    ServerCertificate, StartError, TlsFault, TlsOptions,
 };
 pub use name_server::{NameServer, NameServerFault};
 pub use output::{ConnectionId, Output, Peer};

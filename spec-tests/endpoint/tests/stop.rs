@@ -5,7 +5,7 @@ use std::fs;
 use std::net::TcpStream;
 use std::thread;
 
-use cenote_endpoint::{Endpoint, ListenOptions, Place, Settings};
+use cenote_endpoint::{Endpoint, ListenAddress, ListenOptions, Settings};
 
 /// Threads and open files of this process.
 fn count() -> [usize; 2] {
@@ -21,7 +21,7 @@ fn threads_and_sockets_are_gone() {
     let before = count();
     for _ in 0..5 {
         let endpoint = start();
-        let Place::Tcp { port } = *endpoint.place() else { panic!("TCP by default") };
+        let ListenAddress::Tcp { port } = *endpoint.place() else { panic!("TCP by default") };
         let streams: Vec<_> =
             (0..50).map(|_| TcpStream::connect(("127.0.0.1", port)).unwrap()).collect();
         assert!(count()[0] > before[0]);

@@ -6,8 +6,8 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use cenote_endpoint::{
-    Certificates, Endpoint, ListenOptions, LoadBalanced, Place, ReplicaSet, Settings, StartError,
-    TlsOptions, Topology, User,
+    Certificates, Endpoint, ListenAddress, ListenOptions, LoadBalanced, ReplicaSet, Settings,
+    StartError, TlsOptions, Topology, User,
 };
 use clap::ValueEnum;
 use thiserror::Error;
@@ -166,8 +166,8 @@ fn login(arguments: &Arguments) -> Result<Option<Login>, EndpointError> {
 
 fn listen_options(arguments: &Arguments) -> ListenOptions {
     let place = match &arguments.socket {
-        Some(path) => Place::Unix { path: path.clone() },
-        None => Place::Tcp { port: arguments.port },
+        Some(path) => ListenAddress::Unix { path: path.clone() },
+        None => ListenAddress::Tcp { port: arguments.port },
     };
     let requires_client_certificate = arguments.require_client_certificate;
     let tls = TlsOptions { requires_client_certificate, ..TlsOptions::default() };

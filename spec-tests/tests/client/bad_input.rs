@@ -9,8 +9,8 @@ use bson::rawdoc;
 use cenote_core::client::{ClientError, SelectionError, Selector};
 use cenote_core::uri::srv::SrvRecord;
 use cenote_endpoint::{
-    Endpoint, ListenOptions, NameServer, Place, ReplicaSet, Role, ServerCertificate, Settings,
-    TlsFault, TlsOptions, Topology, User,
+    Endpoint, ListenAddress, ListenOptions, NameServer, ReplicaSet, Role, ServerCertificate,
+    Settings, TlsFault, TlsOptions, Topology, User,
 };
 
 use crate::shells::{Shell, on_all_runtimes};
@@ -374,7 +374,8 @@ fn wire_versions_that_change(shell: Shell) {
     let port = first.address().port().expect("a port");
     let again = |wire_versions| {
         let settings = Settings { wire_versions, ..Settings::default() };
-        let options = ListenOptions { place: Place::Tcp { port }, ..ListenOptions::default() };
+        let options =
+            ListenOptions { place: ListenAddress::Tcp { port }, ..ListenOptions::default() };
         Endpoint::start(settings, options).expect("it starts")
     };
     let world = World::of(shell, &[&first], "heartbeatFrequencyMS=500");

@@ -13,7 +13,7 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::time::Instant;
 
 use crate::Parent;
-use crate::paper::inputs;
+use crate::shared_buffer::inputs;
 
 /// After this time it counts as hanging. Normally it takes less than a hundredth of that.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);

@@ -6,8 +6,8 @@
 
 mod child;
 mod judge;
-mod paper;
 mod server;
+mod shared_buffer;
 
 use std::process::ExitCode;
 
@@ -20,8 +20,8 @@ use tokio::time::timeout;
 
 use crate::child::{CHILDREN, Child, PATIENCE};
 use crate::judge::Judge;
-use crate::paper::Paper;
 use crate::server::{Process, Tally};
+use crate::shared_buffer::SharedBuffer;
 
 /// What the process has before it forks, and both processes have afterwards.
 struct Parent {
@@ -32,7 +32,7 @@ struct Parent {
     /// In use as well, or idle.
     second: Option<PooledConnection<MongoConnector>>,
     /// Of the pool.
-    trace: Paper,
+    trace: SharedBuffer,
     /// Of its events, in either process.
     judge: Judge,
 }
@@ -113,7 +113,7 @@ impl Parent {
         let mut builder =
             if threads { Builder::new_multi_thread() } else { Builder::new_current_thread() };
         let runtime = builder.worker_threads(1).enable_all().build().expect("a runtime");
-        let trace = Paper::default();
+        let trace = SharedBuffer::default();
         let recording = Recording::to_writer(trace.clone());
         let judge = Judge::default();
         let ear = judge.clone();

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use cenote_core::error::Stage;
-use cenote_endpoint::Place;
+use cenote_endpoint::ListenAddress;
 use cenote_shell::connection::Lookup;
 
 use crate::shell::{Shell, on_all_runtimes};
@@ -18,7 +18,7 @@ on_all_runtimes!(
 );
 
 /// What the resolver does with the next lookups.
-enum Mood {
+enum Mode {
     Answers(SocketAddr),
     Silent(Vec<Lookup>),
     Denies,
@@ -26,17 +26,17 @@ enum Mood {
 
 fn a_silent_resolver_is_replaced_by_its_last_answer(shell: Shell) {
     let endpoint = plain();
-    let Place::Tcp { port } = *endpoint.place() else { panic!("it is TCP") };
-    let answers = || Mood::Answers((Ipv4Addr::LOCALHOST, port).into());
-    let mood = Arc::new(Mutex::new(Mood::Silent(Vec::new())));
-    let of_resolver = Arc::clone(&mood);
-    let set = move |new| drop(std::mem::replace(&mut *mood.lock().expect("no panic"), new));
+    let ListenAddress::Tcp { port } = *endpoint.place() else { panic!("it is TCP") };
+    let answers = || Mode::Answers((Ipv4Addr::LOCALHOST, port).into());
+    let mode = Arc::new(Mutex::new(Mode::Silent(Vec::new())));
+    let of_resolver = Arc::clone(&mode);
+    let set = move |new| drop(std::mem::replace(&mut *mode.lock().expect("no panic"), new));
     let uri = format!("mongodb://db.test:{port}/?connectTimeoutMS=3000");
     let pool = shell.pool_with_resolver(&uri, move |lookup| {
         match &mut *of_resolver.lock().expect("no panic") {
-            Mood::Answers(address) => lookup.answer(Ok(vec![*address])),
-            Mood::Silent(kept) => kept.push(lookup),
-            Mood::Denies => lookup.answer(Err(ErrorKind::NotFound.into())),
+            Mode::Answers(address) => lookup.answer(Ok(vec![*address])),
+            Mode::Silent(kept) => kept.push(lookup),
+            Mode::Denies => lookup.answer(Err(ErrorKind::NotFound.into())),
         }
     });
     let never = refusal(&pool);
@@ -48,12 +48,12 @@ fn a_silent_resolver_is_replaced_by_its_last_answer(shell: Shell) {
 
     set(answers());
     let first = pool.check_out().expect("a connection");
-    set(Mood::Silent(Vec::new()));
+    set(Mode::Silent(Vec::new()));
     let begin = Instant::now();
     let second = pool.check_out().expect("a connection to the address of before");
     assert!(begin.elapsed() >= Duration::from_secs(1));
 
-    set(Mood::Denies);
+    set(Mode::Denies);
     let denied = refusal(&pool);
     assert!(denied.stage() == Stage::Dns && !denied.is_timeout(), "{denied}");
     set(answers());

@@ -11,8 +11,8 @@ use cenote_core::error::Stage;
 use cenote_core::pool::{Event, Purpose};
 use cenote_core::uri::Compressor;
 use cenote_endpoint::{
-    Certificates, Endpoint, ListenOptions, LoadBalanced, Mechanism, Place, Settings, TlsFault,
-    Topology, User,
+    Certificates, Endpoint, ListenAddress, ListenOptions, LoadBalanced, Mechanism, Settings,
+    TlsFault, Topology, User,
 };
 
 use crate::shell::{Shell, on_all_runtimes};
@@ -176,7 +176,7 @@ fn zlib_has_the_level_that_was_set(shell: Shell) {
 
 fn a_unix_domain_socket(shell: Shell) {
     let folder = tempfile::tempdir().expect("it works");
-    let place = Place::Unix { path: folder.path().join("server.sock") };
+    let place = ListenAddress::Unix { path: folder.path().join("server.sock") };
     let options = ListenOptions { place, ..ListenOptions::default() };
     let endpoint = Endpoint::start(Settings::default(), options).expect("it works");
     let (pool, _) = pool(shell, &endpoint.uri());

@@ -1,17 +1,17 @@
 //! Where in a program check-outs are called.
 
 use cenote_core::pool::{Input, WaiterId};
-use cenote_core::trace::{Disclosure, JournalOptions, Place, Replay, TraceWriter};
+use cenote_core::trace::{CallerLocation, Disclosure, JournalOptions, Replay, TraceWriter};
 use cenote_simulation::lockstep::Tagged;
 use cenote_simulation::replay::random::RandomRun;
 
 use crate::recorded::{Pool, drain, finish, info, pool, small_chunks};
 
 /// Places come back in runs and change back and forth; one in four is unknown.
-fn place_of(request: WaiterId) -> Option<Place> {
+fn place_of(request: WaiterId) -> Option<CallerLocation> {
     let WaiterId(number) = request;
     let kind = number / 3 % 4;
-    (kind > 0).then(|| Place::new("src/orders.rs", 10 * kind as u32, number as u32 % 2))
+    (kind > 0).then(|| CallerLocation::new("src/orders.rs", 10 * kind as u32, number as u32 % 2))
 }
 
 /// Feeds a run with the place of each check-out.
@@ -63,7 +63,7 @@ fn each_check_out_has_its_place_across_chunks_and_gaps() {
 fn a_recording_that_begins_later_knows_the_place() {
     let mut run = RandomRun::new(5, 200);
     let mut recorded = pool(&run);
-    let here = Place::new("src/orders.rs", 41, 32);
+    let here = CallerLocation::new("src/orders.rs", 41, 32);
     recorded.set_place(Some(here));
     let mut recorded = recorded.with_flight_recorder(64 << 10).with_journal(small_chunks());
     // A second journal takes the place of the first.
@@ -109,7 +109,7 @@ fn places_beyond_the_limit_are_left_out() {
     while let Some((now, input)) = run.next_tagged(&recorded) {
         if matches!(input, Input::CheckOutRequested { .. }) {
             line += 1;
-            recorded.set_place(Some(Place::new(FILE, line, 1)));
+            recorded.set_place(Some(CallerLocation::new(FILE, line, 1)));
         }
         let _ = recorded.handle(now, input, &mut Vec::<cenote_core::pool::Action<Tagged>>::new());
         if line % 200 == 0 {

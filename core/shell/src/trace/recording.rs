@@ -23,11 +23,11 @@ use super::sink::{OpenSink, Sink};
 /// # drop(recording);
 /// ```
 pub struct Recording {
-    place: Place,
+    destination: Destination,
     pub(super) journal: JournalOptions,
 }
 
-enum Place {
+enum Destination {
     File(PathBuf),
     /// The lock is never waited for: it makes a builder shareable whatever the writer is.
     Writer(Mutex<Sink>),
@@ -37,7 +37,7 @@ impl Recording {
     /// Into a file, which is made when the pool is built; what was there before is overwritten.
     #[must_use]
     pub fn to_file(path: impl Into<PathBuf>) -> Self {
-        Self { place: Place::File(path.into()), journal: JournalOptions::default() }
+        Self { destination: Destination::File(path.into()), journal: JournalOptions::default() }
     }
 
     /// Into whatever `writer` is. It is called by one thread that does nothing else, with 64 KiB at
@@ -45,8 +45,8 @@ impl Recording {
     /// end the recording.
     #[must_use]
     pub fn to_writer(writer: impl Write + Send + 'static) -> Self {
-        let place = Place::Writer(Mutex::new(Box::new(writer)));
-        Self { place, journal: JournalOptions::default() }
+        let destination = Destination::Writer(Mutex::new(Box::new(writer)));
+        Self { destination, journal: JournalOptions::default() }
     }
 
     /// How much is kept in memory until it is written, how often there is a fingerprint, and whether
@@ -59,11 +59,11 @@ impl Recording {
 
     /// Makes the file, if it is one, whose path is given back.
     pub(super) fn open(self) -> Result<OpenSink, RecordingError> {
-        match self.place {
-            Place::Writer(writer) => {
+        match self.destination {
+            Destination::Writer(writer) => {
                 Ok((writer.into_inner().unwrap_or_else(PoisonError::into_inner), None))
             }
-            Place::File(path) => match File::create(&path) {
+            Destination::File(path) => match File::create(&path) {
                 Ok(file) => Ok((Box::new(file), Some(path))),
                 Err(error) => Err(RecordingError::file(&path, error)),
             },
@@ -98,7 +98,7 @@ impl From<String> for Recording {
 impl fmt::Debug for Recording {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut debug = f.debug_struct("Recording");
-        if let Place::File(path) = &self.place {
+        if let Destination::File(path) = &self.destination {
             debug.field("path", path);
         }
         debug.field("journal", &self.journal).finish_non_exhaustive()

@@ -13,8 +13,8 @@ use cenote_mio::{
 use cenote_simulation::replay::random::SplitMix;
 use mio::{Events, Poll, Token, Waker};
 
-use crate::moods::{
-    Decree, Farewell, Moody, SECRET, Socket, decree, farewell, gone, options, reset,
+use crate::modes::{
+    Order, RandomConnector, SECRET, Socket, UseEnd, gone, options, order, reset, use_end,
 };
 
 /// Long enough for threads to meet each other.
@@ -22,7 +22,7 @@ const UNIT: Duration = Duration::from_micros(20);
 
 const WAKER: Token = Token(0);
 
-impl Connector<EventLoop> for Moody {
+impl Connector<EventLoop> for RandomConnector {
     type Connection = Socket;
     type Error = ConnectionError;
 
@@ -31,12 +31,12 @@ impl Connector<EventLoop> for Moody {
         target: Target,
         progress: HandshakeReporter,
     ) -> Result<Socket, ConnectionError> {
-        let mood = self.mood();
-        target.runtime.sleep_until(Instant::now() + mood.delay).await;
-        if let Some(service) = mood.service {
+        let plan = self.plan();
+        target.runtime.sleep_until(Instant::now() + plan.delay).await;
+        if let Some(service) = plan.service {
             progress.handshaken(service);
         }
-        mood.outcome
+        plan.outcome
     }
 
     fn fault(&self, socket: &Socket) -> Option<ConnectionError> {
@@ -47,12 +47,12 @@ impl Connector<EventLoop> for Moody {
 /// Lets threads and a controlling thread use a pool that `build` makes.
 pub(crate) fn run(
     seed: u64,
-    build: impl FnOnce(Builder<Moody>) -> Builder<Moody>,
-    end: impl FnOnce(&Pool<Moody>),
+    build: impl FnOnce(Builder<RandomConnector>) -> Builder<RandomConnector>,
+    end: impl FnOnce(&Pool<RandomConnector>),
 ) {
     let address = "db.example.com".parse().expect("an address");
     let options = options(seed, UNIT);
-    let connector = Moody::new(seed, &options, UNIT);
+    let connector = RandomConnector::new(seed, &options, UNIT);
     let builder = build(Builder::new(address, connector).replace_options(options));
     let pool = if seed % 2 == 0 {
         let pool = builder.build().expect("a pool");
@@ -72,7 +72,7 @@ pub(crate) fn run(
 }
 
 /// One of the users of the pool.
-fn work(pool: &Pool<Moody>, seed: u64) {
+fn work(pool: &Pool<RandomConnector>, seed: u64) {
     let mut random = SplitMix(seed);
     for _ in 0..12 {
         sleep(UNIT * random.below(30) as u32);
@@ -88,38 +88,38 @@ fn work(pool: &Pool<Moody>, seed: u64) {
     }
 }
 
-fn give_back(mut connection: PooledConnection<Moody>, random: &mut SplitMix) {
+fn give_back(mut connection: PooledConnection<RandomConnector>, random: &mut SplitMix) {
     assert_eq!(connection.secret, SECRET);
-    match farewell(random) {
-        Farewell::Breaks => connection.broken = true,
-        Farewell::Marks => connection.mark_errored(reset()),
-        Farewell::Nothing => {}
+    match use_end(random) {
+        UseEnd::Breaks => connection.broken = true,
+        UseEnd::Marks => connection.mark_errored(reset()),
+        UseEnd::Nothing => {}
     }
 }
 
 /// Marks the pool ready, clears it, and changes options.
-fn govern(pool: &Pool<Moody>, mut random: SplitMix) {
+fn govern(pool: &Pool<RandomConnector>, mut random: SplitMix) {
     pool.ready();
     for _ in 0..10 {
         sleep(UNIT * (10 + random.below(60) as u32));
-        match decree(&mut random, &pool.options(), UNIT) {
-            Decree::Clear { interrupt, pause } => {
+        match order(&mut random, &pool.options(), UNIT) {
+            Order::Clear { interrupt, pause } => {
                 pool.clear(gone(), interrupt);
                 sleep(pause);
                 pool.ready();
             }
-            Decree::ClearService(service) => pool.clear_service(gone(), service),
-            Decree::SetMost(most) => {
+            Order::ClearService(service) => pool.clear_service(gone(), service),
+            Order::SetMost(most) => {
                 pool.set_options(pool.options().with_max_pool_size(most)).expect("good options");
             }
-            Decree::Nothing => {}
+            Order::Nothing => {}
         }
     }
     pool.ready();
 }
 
 /// Turns the loop until all threads are done, and asks for connections besides.
-fn embedded(seed: u64, builder: Builder<Moody>) -> Pool<Moody> {
+fn embedded(seed: u64, builder: Builder<RandomConnector>) -> Pool<RandomConnector> {
     let mut poll = Poll::new().expect("a poll");
     let waker = Arc::new(Waker::new(poll.registry(), WAKER).expect("a waker"));
     let wake = move || drop(waker.wake());
@@ -158,7 +158,7 @@ fn embedded(seed: u64, builder: Builder<Moody>) -> Pool<Moody> {
     pool
 }
 
-fn turn(poll: &mut Poll, source: &mut PoolSource<Moody>) {
+fn turn(poll: &mut Poll, source: &mut PoolSource<RandomConnector>) {
     // A thread may have finished meanwhile.
     let timeout = source.next_timeout().unwrap_or(UNIT).min(UNIT);
     let mut events = Events::with_capacity(16);
@@ -173,7 +173,7 @@ fn turn(poll: &mut Poll, source: &mut PoolSource<Moody>) {
     source.turn();
 }
 
-fn take(outcome: Result<PooledConnection<Moody>, PoolError>, random: &mut SplitMix) {
+fn take(outcome: Result<PooledConnection<RandomConnector>, PoolError>, random: &mut SplitMix) {
     if let Ok(connection) = outcome {
         give_back(connection, random);
     }

@@ -8,14 +8,14 @@ use cenote_tokio::{Builder, Connector, HandshakeReporter, Pool, Target, Tokio};
 use tokio::runtime;
 use tokio::time::{Instant, sleep, timeout};
 
-use crate::moods::{
-    Decree, Farewell, Moody, SECRET, Socket, decree, farewell, gone, options, reset,
+use crate::modes::{
+    Order, RandomConnector, SECRET, Socket, UseEnd, gone, options, order, reset, use_end,
 };
 
 /// Time costs nothing here.
 const UNIT: Duration = Duration::from_millis(1);
 
-impl Connector<Tokio> for Moody {
+impl Connector<Tokio> for RandomConnector {
     type Connection = Socket;
     type Error = ConnectionError;
 
@@ -24,12 +24,12 @@ impl Connector<Tokio> for Moody {
         _: Target,
         progress: HandshakeReporter,
     ) -> Result<Socket, ConnectionError> {
-        let mood = self.mood();
-        sleep(mood.delay).await;
-        if let Some(service) = mood.service {
+        let plan = self.plan();
+        sleep(plan.delay).await;
+        if let Some(service) = plan.service {
             progress.handshaken(service);
         }
-        mood.outcome
+        plan.outcome
     }
 
     fn fault(&self, socket: &Socket) -> Option<ConnectionError> {
@@ -40,14 +40,14 @@ impl Connector<Tokio> for Moody {
 /// Lets five tasks and a controlling task use a pool that `build` makes.
 pub(crate) fn run(
     seed: u64,
-    build: impl FnOnce(Builder<Moody>) -> Builder<Moody>,
-    end: impl AsyncFnOnce(&Pool<Moody>),
+    build: impl FnOnce(Builder<RandomConnector>) -> Builder<RandomConnector>,
+    end: impl AsyncFnOnce(&Pool<RandomConnector>),
 ) {
     let runtime = runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
     runtime.expect("a runtime").block_on(async {
         let address = "db.example.com".parse().expect("an address");
         let options = options(seed, UNIT);
-        let connector = Moody::new(seed, &options, UNIT);
+        let connector = RandomConnector::new(seed, &options, UNIT);
         let pool = build(Builder::new(address, connector).replace_options(options)).build();
         let pool = pool.expect("a pool");
         let tasks = (1..=5).map(|number| tokio::spawn(work(pool.clone(), seed ^ number << 32)));
@@ -62,7 +62,7 @@ pub(crate) fn run(
 }
 
 /// One of the users of the pool.
-async fn work(pool: Pool<Moody>, seed: u64) {
+async fn work(pool: Pool<RandomConnector>, seed: u64) {
     let mut random = SplitMix(seed);
     for _ in 0..12 {
         sleep(UNIT * random.below(30) as u32).await;
@@ -77,30 +77,30 @@ async fn work(pool: Pool<Moody>, seed: u64) {
         let Some(mut connection) = request else { continue };
         assert_eq!(connection.secret, SECRET);
         sleep(UNIT * random.below(25) as u32).await;
-        match farewell(&mut random) {
-            Farewell::Breaks => connection.broken = true,
-            Farewell::Marks => connection.mark_errored(reset()),
-            Farewell::Nothing => {}
+        match use_end(&mut random) {
+            UseEnd::Breaks => connection.broken = true,
+            UseEnd::Marks => connection.mark_errored(reset()),
+            UseEnd::Nothing => {}
         }
     }
 }
 
 /// Marks the pool ready, clears it, and changes options.
-async fn govern(pool: &Pool<Moody>, mut random: SplitMix) {
+async fn govern(pool: &Pool<RandomConnector>, mut random: SplitMix) {
     pool.ready();
     for _ in 0..10 {
         sleep(UNIT * (10 + random.below(60) as u32)).await;
-        match decree(&mut random, &pool.options(), UNIT) {
-            Decree::Clear { interrupt, pause } => {
+        match order(&mut random, &pool.options(), UNIT) {
+            Order::Clear { interrupt, pause } => {
                 pool.clear(gone(), interrupt);
                 sleep(pause).await;
                 pool.ready();
             }
-            Decree::ClearService(service) => pool.clear_service(gone(), service),
-            Decree::SetMost(most) => {
+            Order::ClearService(service) => pool.clear_service(gone(), service),
+            Order::SetMost(most) => {
                 pool.set_options(pool.options().with_max_pool_size(most)).expect("good options");
             }
-            Decree::Nothing => {}
+            Order::Nothing => {}
         }
     }
     pool.ready();

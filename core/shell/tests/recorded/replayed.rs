@@ -11,7 +11,7 @@ use cenote_core::trace::{ActionRecord, JournalOptions, Replay};
 use cenote_simulation::lockstep::strip_input;
 use cenote_tokio::Recording;
 
-use crate::moods::SECRET;
+use crate::modes::SECRET;
 use crate::{on_mio, on_tokio};
 
 const RUNS: u64 = 1_000;
@@ -24,13 +24,13 @@ const KINDS: &str = "CheckOutCancelled CheckOutRequested CheckedIn Clear Close E
 fn a_run_of_the_tokio_shell_replays_the_same_on_a_bare_machine() {
     let mut seen = Seen::default();
     for seed in 0..RUNS {
-        let (recording, paper) = recording();
+        let (recording, buffer) = recording();
         on_tokio::run(
             seed,
             |builder| builder.record(recording),
             async |pool| pool.end_recording().await.expect("writing to memory succeeds"),
         );
-        seen.replay(seed, &paper.read());
+        seen.replay(seed, &buffer.read());
     }
     seen.judge();
 }
@@ -47,13 +47,13 @@ fn a_run_of_the_mio_shell_replays_the_same_on_a_bare_machine() {
                     if seed >= RUNS {
                         return;
                     }
-                    let (recording, paper) = recording();
+                    let (recording, buffer) = recording();
                     on_mio::run(
                         seed,
                         |builder| builder.record(recording),
                         |pool| pool.end_recording().expect("writing to memory succeeds"),
                     );
-                    seen.lock().expect("no panic").replay(seed, &paper.read());
+                    seen.lock().expect("no panic").replay(seed, &buffer.read());
                 }
             });
         }
@@ -62,14 +62,14 @@ fn a_run_of_the_mio_shell_replays_the_same_on_a_bare_machine() {
 }
 
 /// With a fingerprint after each input, and its actions.
-fn recording() -> (Recording, Paper) {
-    let paper = Paper::default();
+fn recording() -> (Recording, SharedBuffer) {
+    let buffer = SharedBuffer::default();
     let journal = JournalOptions::default()
         .with_actions(true)
         .with_fingerprint_every(1)
         .with_chunk_bytes(1 << 10)
         .with_backlog(1 << 10);
-    (Recording::to_writer(paper.clone()).with_journal(journal), paper)
+    (Recording::to_writer(buffer.clone()).with_journal(journal), buffer)
 }
 
 /// The inputs of all runs.
@@ -117,15 +117,15 @@ fn records<S: PoolTypes>(actions: &[Action<S>]) -> Vec<ActionRecord> {
 
 /// A buffer in memory.
 #[derive(Clone, Default)]
-pub(crate) struct Paper(Arc<Mutex<Vec<u8>>>);
+pub(crate) struct SharedBuffer(Arc<Mutex<Vec<u8>>>);
 
-impl Paper {
+impl SharedBuffer {
     fn read(&self) -> Vec<u8> {
         self.0.lock().expect("no panic").clone()
     }
 }
 
-impl Write for Paper {
+impl Write for SharedBuffer {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0.lock().expect("no panic").write(bytes)
     }

@@ -10,9 +10,9 @@ use cenote_simulation::replay::random::SplitMix;
 use cenote_tokio::{Builder, PoolEvent, Recording};
 use mio::Poll;
 
-use crate::moods::{Decree, Farewell, Moody, decree, farewell, gone, options, reset};
+use crate::modes::{Order, RandomConnector, UseEnd, gone, options, order, reset, use_end};
 use crate::on_tokio::run;
-use crate::replayed::Paper;
+use crate::replayed::SharedBuffer;
 
 #[test]
 fn a_recorded_pool_on_tokio_tells_the_same_events() {
@@ -20,7 +20,7 @@ fn a_recorded_pool_on_tokio_tells_the_same_events() {
         let off = on_tokio(seed, |builder| builder);
         assert!(off.len() > 20, "{} events", off.len());
         assert_eq!(on_tokio(seed, |builder| builder.flight_recorder(1 << 10)), off, "seed {seed}");
-        let recording = Recording::to_writer(Paper::default());
+        let recording = Recording::to_writer(SharedBuffer::default());
         let both = on_tokio(seed, |builder| builder.flight_recorder(1 << 10).record(recording));
         assert_eq!(both, off, "seed {seed}");
     }
@@ -32,7 +32,7 @@ fn a_recorded_pool_on_mio_tells_the_same_events() {
         let off = on_mio(seed, |builder| builder);
         assert!(off.len() > 20, "{} events", off.len());
         assert_eq!(on_mio(seed, |builder| builder.flight_recorder(1 << 10)), off, "seed {seed}");
-        let recording = Recording::to_writer(Paper::default());
+        let recording = Recording::to_writer(SharedBuffer::default());
         let both = on_mio(seed, |builder| builder.flight_recorder(1 << 10).record(recording));
         assert_eq!(both, off, "seed {seed}");
     }
@@ -55,7 +55,10 @@ impl Heard {
 }
 
 /// Each event with all fields, including times, which are virtual.
-fn on_tokio(seed: u64, record: impl FnOnce(Builder<Moody>) -> Builder<Moody>) -> Vec<String> {
+fn on_tokio(
+    seed: u64,
+    record: impl FnOnce(Builder<RandomConnector>) -> Builder<RandomConnector>,
+) -> Vec<String> {
     let heard = Heard::default();
     let ear = heard.clone();
     let hear = move |event: &PoolEvent| ear.hear(&event.event, true);
@@ -67,14 +70,14 @@ fn on_tokio(seed: u64, record: impl FnOnce(Builder<Moody>) -> Builder<Moody>) ->
 /// and are left out.
 fn on_mio(
     seed: u64,
-    record: impl FnOnce(cenote_mio::Builder<Moody>) -> cenote_mio::Builder<Moody>,
+    record: impl FnOnce(cenote_mio::Builder<RandomConnector>) -> cenote_mio::Builder<RandomConnector>,
 ) -> Vec<String> {
     let heard = Heard::default();
     let ear = heard.clone();
     let poll = Poll::new().expect("a poll");
     let address = "db.example.com".parse().expect("an address");
     let options = timeless(&options(seed, Duration::ZERO));
-    let connector = Moody::new(seed, &options, Duration::ZERO);
+    let connector = RandomConnector::new(seed, &options, Duration::ZERO);
     let builder = cenote_mio::Builder::new(address, connector).replace_options(options);
     let builder = record(builder.on_event(move |event| ear.hear(&event.event, false)));
     let source = PoolSource::new(builder, poll.registry(), 0..64, || {}).expect("a pool");
@@ -93,7 +96,7 @@ fn timeless(options: &PoolOptions) -> PoolOptions {
     timeless
 }
 
-fn live(mut source: PoolSource<Moody>, mut random: SplitMix) {
+fn live(mut source: PoolSource<RandomConnector>, mut random: SplitMix) {
     let (mut asked, mut held) = (Vec::new(), Vec::new());
     source.pool().ready();
     for _ in 0..150 {
@@ -107,11 +110,12 @@ fn live(mut source: PoolSource<Moody>, mut random: SplitMix) {
             }
             5 | 6 if !held.is_empty() => {
                 let index = random.below(held.len() as u64) as usize;
-                let mut connection: cenote_mio::PooledConnection<Moody> = held.swap_remove(index);
-                match farewell(&mut random) {
-                    Farewell::Breaks => connection.broken = true,
-                    Farewell::Marks => connection.mark_errored(reset()),
-                    Farewell::Nothing => {}
+                let mut connection: cenote_mio::PooledConnection<RandomConnector> =
+                    held.swap_remove(index);
+                match use_end(&mut random) {
+                    UseEnd::Breaks => connection.broken = true,
+                    UseEnd::Marks => connection.mark_errored(reset()),
+                    UseEnd::Nothing => {}
                 }
             }
             7 => govern(&source, &mut random),
@@ -126,15 +130,15 @@ fn live(mut source: PoolSource<Moody>, mut random: SplitMix) {
     source.close();
 }
 
-fn govern(source: &PoolSource<Moody>, random: &mut SplitMix) {
+fn govern(source: &PoolSource<RandomConnector>, random: &mut SplitMix) {
     let pool = source.pool();
-    match decree(random, &pool.options(), Duration::ZERO) {
-        Decree::Clear { interrupt, .. } => pool.clear(gone(), interrupt),
-        Decree::ClearService(service) => pool.clear_service(gone(), service),
-        Decree::SetMost(most) => {
+    match order(random, &pool.options(), Duration::ZERO) {
+        Order::Clear { interrupt, .. } => pool.clear(gone(), interrupt),
+        Order::ClearService(service) => pool.clear_service(gone(), service),
+        Order::SetMost(most) => {
             pool.set_options(pool.options().with_max_pool_size(most)).expect("good options");
         }
-        Decree::Nothing => pool.ready(),
+        Order::Nothing => pool.ready(),
     }
 }
 

@@ -7,7 +7,7 @@ use cenote_core::trace::{Disclosure, JournalOptions, Replay};
 use cenote_tokio::{Recording, RecordingError};
 use tempfile::tempdir;
 
-use crate::paper::{Broken, Paper, Slow, begun_life, life, steps};
+use crate::shared_buffer::{Broken, SharedBuffer, Slow, begun_life, life, steps};
 use crate::subject::{Setup, Subject, at_most, failure};
 
 /// Two connections, one of them from a failure, and a clear.
@@ -75,27 +75,27 @@ pub(crate) fn everything_is_recorded_from_the_first_input_on<S: Subject>() {
 
 /// A recording that is not ended is at most a second behind, and so is what a crash leaves.
 pub(crate) fn a_recording_is_written_as_it_goes_on<S: Subject>() {
-    let paper = Paper::default();
-    let pool = S::build(recorded(2, Recording::to_writer(paper.clone()))).expect("a pool");
+    let buffer = SharedBuffer::default();
+    let pool = S::build(recorded(2, Recording::to_writer(buffer.clone()))).expect("a pool");
     live(&pool);
     let began = Instant::now();
-    while begun_life(&paper.read()) != LIFE[..15] {
-        assert!(began.elapsed() < Duration::from_secs(20), "{:?}", begun_life(&paper.read()));
+    while begun_life(&buffer.read()) != LIFE[..15] {
+        assert!(began.elapsed() < Duration::from_secs(20), "{:?}", begun_life(&buffer.read()));
         std::thread::sleep(Duration::from_millis(20));
     }
     pool.close();
 }
 
 pub(crate) fn the_trace_is_whole_when_the_pool_is_gone<S: Subject>() {
-    let paper = Paper::default();
+    let buffer = SharedBuffer::default();
     let (gone, all_gone) = std::sync::mpsc::channel::<()>();
-    let recording = Recording::to_writer(Last(paper.clone(), gone));
+    let recording = Recording::to_writer(Last(buffer.clone(), gone));
     let pool = S::build(recorded(2, recording)).expect("a pool");
     live(&pool);
     drop(pool);
     // The writer is dropped with its last user, which may be a thread of the pool.
     assert!(all_gone.recv().is_err());
-    let life = life(&paper.read());
+    let life = life(&buffer.read());
     // The end of a runtime closes the pool once more.
     let (before, closes) = life.split_at(15);
     assert_eq!(before, &LIFE[..15]);
@@ -104,7 +104,7 @@ pub(crate) fn the_trace_is_whole_when_the_pool_is_gone<S: Subject>() {
 
 /// A writer, and a channel that reports its drop.
 struct Last(
-    Paper,
+    SharedBuffer,
     #[expect(dead_code, reason = "it is there to be dropped")] std::sync::mpsc::Sender<()>,
 );
 
@@ -119,20 +119,20 @@ impl std::io::Write for Last {
 }
 
 pub(crate) fn many_chunks_keep_their_order<S: Subject>() {
-    let paper = Paper::default();
+    let buffer = SharedBuffer::default();
     let journal = JournalOptions::default()
         .with_chunk_bytes(256)
         .with_backlog(1 << 20)
         .with_fingerprint_every(1)
         .with_actions(true);
-    let recording = Recording::to_writer(paper.clone()).with_journal(journal);
+    let recording = Recording::to_writer(buffer.clone()).with_journal(journal);
     let pool = S::build(recorded(1, recording)).expect("a pool");
     pool.ready();
     for _ in 0..2_000 {
         drop(pool.check_out().expect("a connection"));
     }
     pool.end_recording().expect("a whole trace");
-    let steps = steps(&paper.read());
+    let steps = steps(&buffer.read());
     assert!(steps.len() > 4_000 && steps.iter().all(|step| step.lost_before.is_none()));
 }
 
@@ -168,15 +168,15 @@ pub(crate) fn what_cannot_be_written_is_told_when_the_pool_is_built<S: Subject>(
 
 pub(crate) fn texts_and_address_are_told_as_it_was_asked_for<S: Subject>() {
     let traces = |texts, addresses| {
-        let paper = Paper::default();
-        let recording = Recording::to_writer(paper.clone());
+        let buffer = SharedBuffer::default();
+        let recording = Recording::to_writer(buffer.clone());
         let disclosure = Some((texts, addresses));
         let setup = Setup { disclosure, flight_recorder: Some(64 << 10), ..recorded(2, recording) };
         let pool = S::build(setup).expect("a pool");
         live(&pool);
         let dump = pool.write_trace().expect("memory");
         pool.end_recording().expect("a whole trace");
-        [dump, paper.read()]
+        [dump, buffer.read()]
     };
     let holds = |trace: &[u8], text: &str| {
         trace.windows(text.len()).any(|window| window == text.as_bytes())
@@ -196,9 +196,9 @@ pub(crate) fn texts_and_address_are_told_as_it_was_asked_for<S: Subject>() {
 
 pub(crate) fn nobody_waits_for_a_slow_writer_and_what_is_missing_is_told<S: Subject>() {
     let (go_on, gate) = std::sync::mpsc::channel();
-    let paper = Paper::default();
+    let buffer = SharedBuffer::default();
     let journal = JournalOptions::default().with_chunk_bytes(1 << 10).with_backlog(2);
-    let recording = Recording::to_writer(Slow(gate, paper.clone())).with_journal(journal);
+    let recording = Recording::to_writer(Slow(gate, buffer.clone())).with_journal(journal);
     let pool = S::build(recorded(1, recording)).expect("a pool");
     pool.ready();
     for _ in 0..20_000 {
@@ -206,7 +206,7 @@ pub(crate) fn nobody_waits_for_a_slow_writer_and_what_is_missing_is_told<S: Subj
     }
     drop(go_on);
     pool.end_recording().expect("a whole trace");
-    let steps = steps(&paper.read());
+    let steps = steps(&buffer.read());
     let lost: u64 = steps.iter().filter_map(|step| step.lost_before).sum();
     assert!(lost > 0, "{} steps", steps.len());
     assert!(steps.len() as u64 + lost > 40_000);

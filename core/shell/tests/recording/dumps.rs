@@ -9,7 +9,7 @@ use cenote_tokio::{PoolError, RecordingError};
 use tempfile::tempdir;
 
 use crate::cases::{LIFE, live};
-use crate::paper::{dumps, life};
+use crate::shared_buffer::{dumps, life};
 use crate::subject::{Setup, Subject, at_most};
 
 pub(crate) fn a_dump_tells_how_the_pool_came_to_be_as_it_is<S: Subject>() {

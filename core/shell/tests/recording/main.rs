@@ -4,7 +4,7 @@
 mod cases;
 mod dumps;
 mod panics;
-mod paper;
+mod shared_buffer;
 mod subject;
 
 /// Each case on each shell.

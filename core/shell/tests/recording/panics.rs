@@ -8,7 +8,7 @@ use cenote_core::pool::{Input, PoolOptions};
 use cenote_core::trace::Step;
 use tempfile::tempdir;
 
-use crate::paper::steps;
+use crate::shared_buffer::steps;
 use crate::subject::{OnMio, OnTokio, Setup, Subject, at_most, failure};
 
 /// One test, because a panic is dumped by every pool that there is.

@@ -28,7 +28,7 @@ const PAUSE: Duration = Duration::from_millis(10);
 /// Where to listen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Place {
+pub enum ListenAddress {
     /// On 127.0.0.1; port 0 is any that is free.
     Tcp {
         /// The port.
@@ -42,7 +42,7 @@ pub enum Place {
 }
 
 /// `host:port`, or the path of the socket.
-impl fmt::Display for Place {
+impl fmt::Display for ListenAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Tcp { port } => write!(f, "{}:{port}", Ipv4Addr::LOCALHOST),
@@ -64,7 +64,7 @@ enum Reserved {
     Unix,
 }
 
-impl Place {
+impl ListenAddress {
     pub(super) fn listen(&self) -> io::Result<Listener> {
         match self {
             Self::Tcp { .. } => self.reserve()?.listen(self),
@@ -96,7 +96,7 @@ impl Place {
 }
 
 impl Reserved {
-    fn listen(self, place: &Place) -> io::Result<Listener> {
+    fn listen(self, place: &ListenAddress) -> io::Result<Listener> {
         match self {
             Self::Tcp(socket) => socket.listen(WAITING).map(Listener::Tcp),
             Self::Unix => place.listen(),
@@ -106,9 +106,9 @@ impl Reserved {
 
 impl Listener {
     /// The place with the port that the operating system chose.
-    pub(super) fn place(&self, asked: &Place) -> io::Result<Place> {
+    pub(super) fn place(&self, asked: &ListenAddress) -> io::Result<ListenAddress> {
         match self {
-            Self::Tcp(listener) => Ok(Place::Tcp { port: listener.local_addr()?.port() }),
+            Self::Tcp(listener) => Ok(ListenAddress::Tcp { port: listener.local_addr()?.port() }),
             Self::Unix(_) => Ok(asked.clone()),
         }
     }
@@ -131,7 +131,7 @@ impl Listener {
 /// Accepts connections while the server wants to listen, and refuses them while it does not.
 pub(super) async fn accept(
     host: Arc<Host>,
-    place: Place,
+    place: ListenAddress,
     mut listener: Listener,
     tls: Option<Arc<Tls>>,
 ) {

@@ -25,7 +25,7 @@ use self::tls::Tls;
 use self::uri::Coordinates;
 use super::{Server, Settings, SettingsError, User};
 
-pub use self::accept::Place;
+pub use self::accept::ListenAddress;
 pub use self::certificates::{CertificateError, Certificates, Identity, ServerCertificate};
 pub use self::tls::TlsOptions;
 pub use self::tls_fault::TlsFault;
@@ -34,7 +34,7 @@ pub use self::tls_fault::TlsFault;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListenOptions {
     /// Where.
-    pub place: Place,
+    pub place: ListenAddress,
     /// With TLS, if there is something here.
     pub tls: Option<TlsOptions>,
     /// With TLS the server shows this instead of a certificate of the endpoint's own authority. Its
@@ -64,7 +64,7 @@ pub struct ListenOptions {
 #[derive(Debug)]
 pub struct Endpoint {
     host: Arc<Host>,
-    place: Place,
+    place: ListenAddress,
     user: Option<User>,
     tls: Option<TlsOptions>,
     certificates: Option<Arc<Certificates>>,
@@ -85,7 +85,7 @@ pub enum StartError {
     #[error("cannot listen on {place}")]
     Listen {
         /// Where.
-        place: Place,
+        place: ListenAddress,
         /// Why.
         source: io::Error,
     },
@@ -105,7 +105,7 @@ impl ListenOptions {
 impl Default for ListenOptions {
     fn default() -> Self {
         Self {
-            place: Place::Tcp { port: 0 },
+            place: ListenAddress::Tcp { port: 0 },
             tls: None,
             identity: None,
             threads: NonZeroUsize::MIN,
@@ -186,7 +186,7 @@ impl Endpoint {
 
     /// Where it listens, with the port that it got.
     #[must_use]
-    pub fn place(&self) -> &Place {
+    pub fn place(&self) -> &ListenAddress {
         &self.place
     }
 
@@ -199,8 +199,8 @@ impl Endpoint {
     #[must_use]
     pub fn address(&self) -> ServerAddress {
         let address = match &self.place {
-            Place::Tcp { port } => ServerAddress::tcp("127.0.0.1", *port),
-            Place::Unix { path } => ServerAddress::unix(&path.to_string_lossy()),
+            ListenAddress::Tcp { port } => ServerAddress::tcp("127.0.0.1", *port),
+            ListenAddress::Unix { path } => ServerAddress::unix(&path.to_string_lossy()),
         };
         address.expect("an address")
     }
@@ -262,12 +262,12 @@ impl Drop for Endpoint {
     }
 }
 
-type Prepared = (tokio::runtime::Runtime, Arc<Host>, Listener, Place);
+type Prepared = (tokio::runtime::Runtime, Arc<Host>, Listener, ListenAddress);
 
 /// Everything that may fail before the first connection comes.
 fn prepare(
     mut settings: Settings,
-    place: &Place,
+    place: &ListenAddress,
     threads: NonZeroUsize,
 ) -> Result<Prepared, StartError> {
     let runtime = tokio::runtime::Builder::new_multi_thread()

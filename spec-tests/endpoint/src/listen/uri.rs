@@ -5,7 +5,7 @@ use std::path::Path;
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
-use super::accept::Place;
+use super::accept::ListenAddress;
 use super::certificates::Certificates;
 use crate::{Mechanism, Topology, User};
 
@@ -15,7 +15,7 @@ const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b
 /// What clients have to know of an endpoint.
 #[derive(Debug)]
 pub(super) struct Coordinates<'a> {
-    pub(super) place: &'a Place,
+    pub(super) place: &'a ListenAddress,
     pub(super) topology: &'a Topology,
     pub(super) certificates: Option<&'a Certificates>,
     pub(super) requires_client_certificate: bool,
@@ -62,10 +62,10 @@ impl Coordinates<'_> {
             let _ = write!(uri, "{}:{}@", escape(&user.name), escape(&user.password));
         }
         match self.place {
-            Place::Tcp { port } => {
+            ListenAddress::Tcp { port } => {
                 let _ = write!(uri, "127.0.0.1:{port}");
             }
-            Place::Unix { path } => uri.push_str(&escape(&text(path))),
+            ListenAddress::Unix { path } => uri.push_str(&escape(&text(path))),
         }
         uri.push('/');
         if !options.is_empty() {

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bson::{RawDocument, RawDocumentBuf, rawdoc};
 use cenote_core::wire::{Flags, Frame, Ids, Message, MessageLimit, MessageWriter};
-use cenote_endpoint::{Certificates, Endpoint, Place};
+use cenote_endpoint::{Certificates, Endpoint, ListenAddress};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
@@ -16,7 +16,7 @@ use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 const PATIENCE: Duration = Duration::from_secs(30);
 
 pub(crate) fn connect(endpoint: &Endpoint) -> io::Result<TcpStream> {
-    let Place::Tcp { port } = endpoint.place() else { panic!("not TCP") };
+    let ListenAddress::Tcp { port } = endpoint.place() else { panic!("not TCP") };
     let stream = TcpStream::connect(("127.0.0.1", *port))?;
     stream.set_read_timeout(Some(PATIENCE))?;
     Ok(stream)

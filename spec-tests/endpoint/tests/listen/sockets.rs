@@ -7,7 +7,7 @@ use std::os::unix::net::UnixStream;
 use bson::rawdoc;
 use cenote_core::address::ServerAddress;
 use cenote_endpoint::{
-    Ending, Endpoint, Fault, ListenOptions, Place, Script, Settings, StartError,
+    Ending, Endpoint, Fault, ListenAddress, ListenOptions, Script, Settings, StartError,
 };
 
 use super::client::{connect, is_ok, ping, receive, send};
@@ -90,7 +90,7 @@ fn a_restart_resets_what_is_open_and_listens_on_the_same_port() {
 #[test]
 fn what_is_stopped_is_gone() {
     let endpoint = start();
-    let Place::Tcp { port } = *endpoint.place() else { panic!("TCP by default") };
+    let ListenAddress::Tcp { port } = *endpoint.place() else { panic!("TCP by default") };
     let mut stream = connect(&endpoint).unwrap();
     assert!(is_ok(&ping(&mut stream).unwrap()));
     endpoint.stop();
@@ -103,7 +103,7 @@ fn what_is_stopped_is_gone() {
 fn a_unix_domain_socket_serves_and_goes() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("server.sock");
-    let place = Place::Unix { path: path.clone() };
+    let place = ListenAddress::Unix { path: path.clone() };
     let options = ListenOptions { place, ..ListenOptions::default() };
     let endpoint = Endpoint::start(Settings::default(), options.clone()).unwrap();
     let mut stream = UnixStream::connect(&path).unwrap();

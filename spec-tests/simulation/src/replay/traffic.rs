@@ -9,7 +9,7 @@ use cenote_core::pool::{
     Status, WaiterId,
 };
 
-use cenote_core::trace::Place;
+use cenote_core::trace::CallerLocation;
 
 use super::random::SplitMix;
 
@@ -266,11 +266,11 @@ impl Traffic {
     }
 
     /// Where in the service a request is called, if the scene has places.
-    pub fn place(&self, WaiterId(number): WaiterId) -> Option<Place> {
+    pub fn place(&self, WaiterId(number): WaiterId) -> Option<CallerLocation> {
         let place = match number % 10 {
-            0 => Place::new("src/report.rs", 88, 27),
-            1..6 => Place::new("src/orders.rs", 41, 32),
-            _ => Place::new("src/stock.rs", 19, 24),
+            0 => CallerLocation::new("src/report.rs", 88, 27),
+            1..6 => CallerLocation::new("src/orders.rs", 41, 32),
+            _ => CallerLocation::new("src/stock.rs", 19, 24),
         };
         self.scene.has_places.then_some(place)
     }

@@ -11,14 +11,14 @@ use cenote_simulation::replay::random::SplitMix;
 pub(crate) const SECRET: &str = "pencil, which is a secret";
 
 /// Opens connections after a while, or not.
-pub(crate) struct Moody {
+pub(crate) struct RandomConnector {
     random: Mutex<SplitMix>,
     is_balanced: bool,
     unit: Duration,
 }
 
 /// What becomes of a connection.
-pub(crate) struct Mood {
+pub(crate) struct ConnectionPlan {
     pub(crate) delay: Duration,
     /// In load-balanced mode.
     pub(crate) service: Option<ServiceId>,
@@ -33,37 +33,37 @@ pub(crate) struct Socket {
 
 /// What a caller finally does with a connection that it has checked out.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Farewell {
+pub(crate) enum UseEnd {
     Breaks,
     Marks,
     Nothing,
 }
 
 /// What the controlling task does.
-pub(crate) enum Decree {
+pub(crate) enum Order {
     Clear { interrupt: bool, pause: Duration },
     ClearService(ServiceId),
     SetMost(u32),
     Nothing,
 }
 
-impl Moody {
+impl RandomConnector {
     /// `unit` is how long a millisecond of the story takes.
     pub(crate) fn new(seed: u64, options: &PoolOptions, unit: Duration) -> Self {
         let is_balanced = options.load_balanced.unwrap_or(false);
         Self { random: Mutex::new(SplitMix(seed ^ 0xC0)), is_balanced, unit }
     }
 
-    pub(crate) fn mood(&self) -> Mood {
+    pub(crate) fn plan(&self) -> ConnectionPlan {
         let mut random = self.random.lock().expect("no panic");
         let delay = self.unit * random.below(40) as u32;
         let (fails, service) = (random.one_in(6), random.below(3));
         let service = self.is_balanced.then_some(ServiceId([service as u8; 12]));
         let outcome = match fails {
-            true => Err(ConnectionError::network(Stage::Hello, "in a mood")),
+            true => Err(ConnectionError::network(Stage::Hello, "of this plan")),
             false => Ok(Socket { secret: SECRET.to_owned(), broken: false }),
         };
-        Mood { delay, service, outcome }
+        ConnectionPlan { delay, service, outcome }
     }
 
     pub(crate) fn fault(socket: &Socket) -> Option<ConnectionError> {
@@ -94,11 +94,11 @@ pub(crate) fn options(seed: u64, unit: Duration) -> PoolOptions {
     options
 }
 
-pub(crate) fn farewell(random: &mut SplitMix) -> Farewell {
+pub(crate) fn use_end(random: &mut SplitMix) -> UseEnd {
     match random.below(8) {
-        0 => Farewell::Breaks,
-        1 => Farewell::Marks,
-        _ => Farewell::Nothing,
+        0 => UseEnd::Breaks,
+        1 => UseEnd::Marks,
+        _ => UseEnd::Nothing,
     }
 }
 
@@ -106,16 +106,16 @@ pub(crate) fn reset() -> ConnectionError {
     ConnectionError::network(Stage::Operation, "reset")
 }
 
-pub(crate) fn decree(random: &mut SplitMix, options: &PoolOptions, unit: Duration) -> Decree {
+pub(crate) fn order(random: &mut SplitMix, options: &PoolOptions, unit: Duration) -> Order {
     let is_balanced = options.load_balanced.unwrap_or(false);
     match random.below(4) {
-        0 if is_balanced => Decree::ClearService(ServiceId([random.below(3) as u8; 12])),
+        0 if is_balanced => Order::ClearService(ServiceId([random.below(3) as u8; 12])),
         0 => {
             let interrupt = random.one_in(2);
-            Decree::Clear { interrupt, pause: unit * random.below(20) as u32 }
+            Order::Clear { interrupt, pause: unit * random.below(20) as u32 }
         }
-        1 => Decree::SetMost(1 + random.below(5) as u32),
-        _ => Decree::Nothing,
+        1 => Order::SetMost(1 + random.below(5) as u32),
+        _ => Order::Nothing,
     }
 }
 

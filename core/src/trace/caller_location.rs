@@ -6,13 +6,13 @@ use core::ptr;
 
 /// Where in a program a check-out is called. `Display` is `src/orders.rs:41:32`, as that of [`Location`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Place {
+pub struct CallerLocation {
     file: &'static str,
     line: u32,
     column: u32,
 }
 
-impl Place {
+impl CallerLocation {
     /// A place of a program in another language; in Rust, a [`Location`] is one.
     pub const fn new(file: &'static str, line: u32, column: u32) -> Self {
         Self { file, line, column }
@@ -26,14 +26,14 @@ impl Place {
     }
 }
 
-impl From<&'static Location<'static>> for Place {
+impl From<&'static Location<'static>> for CallerLocation {
     #[inline]
     fn from(location: &'static Location<'static>) -> Self {
         Self::new(location.file(), location.line(), location.column())
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for CallerLocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { file, line, column } = self;
         write!(f, "{file}:{line}:{column}")

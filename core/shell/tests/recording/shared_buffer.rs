@@ -10,15 +10,15 @@ use cenote_core::trace::{Replay, Step};
 
 /// Memory that can be read while it is written.
 #[derive(Clone, Default)]
-pub(crate) struct Paper(Arc<Mutex<Vec<u8>>>);
+pub(crate) struct SharedBuffer(Arc<Mutex<Vec<u8>>>);
 
-impl Paper {
+impl SharedBuffer {
     pub(crate) fn read(&self) -> Vec<u8> {
         self.0.lock().expect("no panic").clone()
     }
 }
 
-impl Write for Paper {
+impl Write for SharedBuffer {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0.lock().expect("no panic").write(bytes)
     }
@@ -48,7 +48,7 @@ impl Write for Broken {
 }
 
 /// Does not come back before it is let go.
-pub(crate) struct Slow(pub(crate) Receiver<()>, pub(crate) Paper);
+pub(crate) struct Slow(pub(crate) Receiver<()>, pub(crate) SharedBuffer);
 
 impl Write for Slow {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {

@@ -7,9 +7,9 @@ use cenote_core::trace::Replay;
 
 /// A writer whose content can be read.
 #[derive(Clone, Default)]
-pub(crate) struct Paper(Arc<Mutex<Vec<u8>>>);
+pub(crate) struct SharedBuffer(Arc<Mutex<Vec<u8>>>);
 
-impl Paper {
+impl SharedBuffer {
     pub(crate) fn inputs(&self) -> Vec<&'static str> {
         inputs(&self.0.lock().expect("no panic"))
     }
@@ -22,7 +22,7 @@ pub(crate) fn inputs(trace: &[u8]) -> Vec<&'static str> {
     std::iter::from_fn(next).map(|step| step.input.name()).collect()
 }
 
-impl Write for Paper {
+impl Write for SharedBuffer {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0.lock().expect("no panic").write(bytes)
     }
