@@ -7,7 +7,7 @@
 //! ```
 //!
 //! Only these threads wait for an inspector. Without one they block in a system call, and the pools do nothing for
-//! them. With one, each check-out notes its place and its time. `docs/live.md` describes the protocol.
+//! them. With one, each check-out notes its place and its time. `docs/run.md` describes the protocol.
 
 mod error;
 mod protocol;

@@ -1,4 +1,4 @@
-//! What an inspector shows of a pool: counts, connections and requests, as documents. `docs/live.md` says what
+//! What an inspector shows of a pool: counts, connections and requests, as documents. `docs/run.md` says what
 //! each field means.
 
 use std::path::{Path, PathBuf};
