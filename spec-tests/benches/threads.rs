@@ -1,6 +1,6 @@
 //! Pairs of check-out and check-in on 1, 2, 4 … threads that share one pool:
-//! `cargo bench --profile compare -p cenote --bench threads [-- THREADS] [FILE.svg]`. Up to as many threads as the
-//! computer has cores, unless the command line says how many; a plot goes into the file.
+//! `cargo bench --profile compare -p cenote --bench threads [-- THREADS]`. Up to as many threads as the
+//! computer has cores, unless the command line says how many.
 //!
 //! A pool has as many connections as threads, so no thread waits for a connection: what is measured
 //! is how long they wait for each other at the pool's lock. The first table is the worst case, pairs
@@ -16,13 +16,11 @@ mod peer;
 #[expect(dead_code, reason = "shared with another benchmark, which uses all of it")]
 mod pools;
 
-use std::fs;
 use std::hint::black_box;
 use std::sync::Barrier;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use cenote_simulation::study::{Axis, Corner, Plot, Scale, Series};
 use tokio::runtime::{Builder, Runtime};
 
 use crate::bare::HandMade;
@@ -55,14 +53,8 @@ fn main() {
     println!(
         "Million pairs a second on {cores} cores, the most of {rounds} rounds that take turns"
     );
-    let [bare, _] = LOADS.map(|load| {
-        let measured = measure(&load, &threads, rounds);
-        print(load.title, &threads, &measured);
-        measured
-    });
-    if let Some(path) = arguments.iter().find(|argument| argument.ends_with(".svg")) {
-        let svg = plot(cores, &threads, &bare).svg().expect("a plot of a few lines");
-        fs::write(path, svg).unwrap_or_else(|error| panic!("{path}: {error}"));
+    for load in LOADS {
+        print(load.title, &threads, &measure(&load, &threads, rounds));
     }
 }
 
@@ -167,20 +159,4 @@ fn print(title: &str, threads: &[usize], measured: &[(&str, Vec<f64>)]) {
 
 fn cells(texts: impl Iterator<Item = String>) -> String {
     texts.map(|text| format!(" {text} |")).collect()
-}
-
-fn plot(cores: usize, threads: &[usize], measured: &[(&str, Vec<f64>)]) -> Plot {
-    let steps = threads.iter().map(ToString::to_string).collect();
-    let series = |(name, numbers): &(&str, Vec<f64>)| Series {
-        name: (*name).to_owned(),
-        points: (0..).map(f64::from).zip(numbers.iter().copied()).collect(),
-    };
-    Plot {
-        name: "threads".to_owned(),
-        title: format!("Pairs with nothing in between, one pool, {cores} cores"),
-        across: Axis { name: "threads".to_owned(), scale: Scale::Steps(steps) },
-        up: Axis { name: "million pairs a second".to_owned(), scale: Scale::Linear },
-        legend: Corner::UpperRight,
-        series: measured.iter().map(series).collect(),
-    }
 }

@@ -10,7 +10,7 @@ use cenote::command::conform;
 use cenote::command::top;
 use cenote::command::{check, completions, endpoint, man, record, replay, run, usage};
 #[cfg(feature = "simulation")]
-use cenote::command::{explore, simulate, study};
+use cenote::command::{explore, simulate};
 use clap::{CommandFactory as _, Parser, Subcommand};
 
 /// Run, test, record and replay the Cenote connection pool for MongoDB
@@ -57,9 +57,6 @@ enum Command {
     /// Feed every sequence of inputs up to a length to small pools and to the reference model
     #[cfg(feature = "simulation")]
     Explore(explore::Arguments),
-    /// Compare pool options in simulations of many clients and one server
-    #[cfg(feature = "simulation")]
-    Study(study::Arguments),
     /// Print a completion script for a shell
     Completions(completions::Arguments),
     /// Write manual pages for all commands
@@ -85,8 +82,6 @@ fn main() -> ExitCode {
         Command::Simulate(arguments) => simulate::run(&arguments).map_err(Into::into),
         #[cfg(feature = "simulation")]
         Command::Explore(arguments) => explore::run(&arguments).map_err(Into::into),
-        #[cfg(feature = "simulation")]
-        Command::Study(arguments) => study::run(&arguments).map_err(Into::into),
         Command::Completions(arguments) => {
             completions::run(&arguments, &mut Cli::command()).map_err(Into::into)
         }

@@ -7,8 +7,6 @@ use std::process::{Child, Command, Output, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use cenote_simulation::study::ALL;
-
 /// Runs `cenote`, presses Ctrl-C as soon as it would be heard, and waits for the end.
 fn interrupted(arguments: &[&str]) -> Output {
     let child = Command::new(env!("CARGO_BIN_EXE_cenote"))
@@ -66,19 +64,4 @@ fn explorers_say_how_deep_they_came() {
     let output = interrupted(&["explore", "--depth", "40", "--json"]);
     let json: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
     assert_eq!(json["interrupted"], true);
-}
-
-#[test]
-fn studies_that_are_done_are_told() {
-    let output = interrupted(&["study", "--json"]);
-    assert_eq!(output.status.code(), Some(0));
-    let told = text(&output.stderr);
-    let all = format!(" of {} studies\n", ALL.len());
-    assert!(told.starts_with("interrupted after ") && told.ends_with(&all), "{told}");
-    let json: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
-    assert_eq!(json["interrupted"], true);
-    assert!(json["studies"].as_object().is_some_and(|told| told.len() < ALL.len()));
-    // Pages that were not checked are not reported as right.
-    let pages = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/studies");
-    assert_eq!(interrupted(&["study", "--check", pages]).status.code(), Some(1));
 }

@@ -1,5 +1,5 @@
 //! The Cenote connection pool without sockets: a reference model, exploration of all short
-//! sequences of inputs, simulation with random faults, replay of traces, studies of options, and the
+//! sequences of inputs, simulation with random faults, replay of traces, predictions, and the
 //! bodies of the fuzz targets.
 //!
 //! It is deterministic: the same seed gives the same run.
@@ -23,8 +23,6 @@ pub mod replay;
 pub mod simulate;
 #[cfg(feature = "simulation")]
 pub mod state_machine;
-#[cfg(feature = "simulation")]
-pub mod study;
 #[cfg(feature = "simulation")]
 pub mod transcript;
 #[cfg(feature = "simulation")]

@@ -17,8 +17,6 @@ mod secret_file;
 pub mod signals;
 #[cfg(feature = "simulation")]
 pub mod simulate;
-#[cfg(feature = "simulation")]
-pub mod study;
 #[cfg(all(unix, feature = "top"))]
 pub mod top;
 pub mod usage;

@@ -66,23 +66,12 @@ fn predictions_as_json() {
 }
 
 #[test]
-fn a_plot_and_a_picture() {
+fn a_picture() {
     let folder = Folder::new();
     let trace = incident(&folder, "too-small");
-    let (svg, html) = (folder.path("waits.svg"), folder.path("both.html"));
-    let told = good(&[
-        "replay",
-        &trace,
-        "--what-if",
-        "maxPoolSize=40",
-        "--svg",
-        text(&svg),
-        "--html",
-        text(&html),
-    ]);
-    assert!(told.contains("plotted in ") && told.contains("drawn beside the trace in "), "{told}");
-    let svg = std::fs::read_to_string(svg).expect("a plot");
-    assert!(svg.starts_with("<svg") && svg.contains("recorded") && svg.contains("longest"));
+    let html = folder.path("both.html");
+    let told = good(&["replay", &trace, "--what-if", "maxPoolSize=40", "--html", text(&html)]);
+    assert!(told.contains("drawn beside the trace in "), "{told}");
     let html = std::fs::read_to_string(html).expect("a page");
     assert!(html.contains("maxPoolSize=40") && html.contains("incident.bson"));
 }
@@ -143,7 +132,6 @@ fn what_cannot_be_predicted() {
             "`both` is neither `open` nor `closed`",
         ),
         (&["--what-if", "maxPoolSize=4", "--step"], "cannot be used with"),
-        (&["--svg", "plot.svg"], "--what-if"),
         (
             &["--what-if", "maxPoolSize=4,5", "--html", "page.html"],
             "--html shows one prediction beside the trace, not 2: give each option of --what-if one value",

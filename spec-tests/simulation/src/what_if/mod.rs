@@ -16,6 +16,7 @@ mod outcome;
 pub(crate) mod run;
 mod server;
 mod settings;
+pub mod validation;
 mod workload;
 
 use std::cmp::Ordering;

@@ -184,10 +184,6 @@ pub struct Arguments {
     /// ended [default: what fits the trace better]
     #[arg(long, value_name = "LOOP", help_heading = PREDICTED)]
     pub(super) callers: Option<Loop>,
-    #[cfg(feature = "simulation")]
-    /// With --what-if: plot the waits
-    #[arg(long, value_name = "FILE", requires = "what_if", help_heading = PREDICTED)]
-    pub(super) svg: Option<PathBuf>,
     /// File for the shrunk trace
     #[arg(
         long,
@@ -338,8 +334,6 @@ impl Arguments {
             ("--html", self.html.as_deref()),
             ("--perfetto", self.perfetto.as_deref()),
             ("--out", self.out.as_deref()),
-            #[cfg(feature = "simulation")]
-            ("--svg", self.svg.as_deref()),
         ]);
         expect_different(&files.collect::<Vec<_>>())
     }

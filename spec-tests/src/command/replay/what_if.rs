@@ -1,13 +1,11 @@
 //! Predicts what other options would have done, and advises.
 
-use std::fs;
 use std::io::{self, Write};
 use std::time::Duration;
 
 use cenote_core::pool::PoolOptions;
 use cenote_core::trace::TraceHeader;
 use cenote_simulation::replay::text::{counted, grouped, span};
-use cenote_simulation::study::{Axis, Corner, Plot, Scale, Series};
 use cenote_simulation::what_if::{
     ASSUMED_OPENING, Advice, Assumptions, Change, Fit, Goal, Grid, Loop, Need, Outcome, Prediction,
     ServerLimit, Setting, Workload,
@@ -52,13 +50,6 @@ fn predict(arguments: &Arguments, grid: &Grid, out: &mut impl Write) -> Result<b
     } else {
         case.introduce(arguments, out)?;
         case.print(&predictions, out)?;
-    }
-    if let Some(path) = &arguments.svg {
-        let drawn = plot(grid, case.workload.recorded(), &predictions).svg();
-        let written = drawn.map_err(|error| io::Error::other(error.to_string()));
-        let written = written.and_then(|svg| fs::write(path, svg));
-        written.map_err(|source| Unplayable::File { path: path.clone(), source })?;
-        told(arguments, format_args!("plotted in {}", shown(path)), out)?;
     }
     if let Some((path, change)) = only {
         let recorded =
@@ -379,33 +370,6 @@ const NOT_SERVED: &str = "too few served";
 
 fn percent(share: f64) -> String {
     format!("{:.2} %", 100.0 * share)
-}
-
-/// Waits over the combinations.
-fn plot(grid: &Grid, recorded: &Outcome, predictions: &[(&Change, Prediction)]) -> Plot {
-    let short = |change: &Change| {
-        let values = change.values().iter().map(|(_, value)| value.to_string());
-        values.collect::<Vec<_>>().join("/")
-    };
-    let names = grid.settings().iter().map(|(setting, _)| setting.name()).collect::<Vec<_>>();
-    let mut steps = vec!["recorded".to_owned()];
-    steps.extend(predictions.iter().map(|(change, _)| short(change)));
-    let series = |name: &str, thousandths: usize| {
-        let first = recorded.wait(thousandths);
-        let others =
-            predictions.iter().map(|(_, it)| it.median(|outcome| outcome.wait(thousandths)));
-        let points = std::iter::once(first).chain(others).enumerate();
-        let points = points.map(|(place, wait)| (place as f64, millis(wait))).collect();
-        Series { name: name.to_owned(), points }
-    };
-    Plot {
-        name: "what-if".to_owned(),
-        title: "Waits with other options".to_owned(),
-        across: Axis { name: names.join(" / "), scale: Scale::Steps(steps) },
-        up: Axis { name: "wait, ms".to_owned(), scale: Scale::Logarithmic },
-        legend: Corner::UpperRight,
-        series: vec![series("half", 500), series("99 %", 990), series("longest", 1000)],
-    }
 }
 
 fn millis(time: Duration) -> f64 {

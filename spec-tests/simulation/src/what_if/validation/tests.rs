@@ -140,7 +140,7 @@ fn a_prediction_is_a_trace() {
     assert_eq!((written.peak, written.wait(500)), (predicted.peak, predicted.wait(500)));
 }
 
-/// In 60 runs; the study has a thousand.
+/// In 60 runs; [`compare`] makes a thousand.
 #[test]
 fn predictions_are_near() {
     let pairs = compare_all(3, 60, Kind::Usual);
