@@ -21,6 +21,7 @@ use crate::printable::is_unprintable;
 /// assert_eq!("/run/mongodb-27017.sock".parse::<ServerAddress>()?.port(), None);
 /// # Ok::<(), cenote_core::address::AddressError>(())
 /// ```
+// OP-46
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum ServerAddress {
@@ -70,6 +71,7 @@ pub enum AddressError {
 
 impl ServerAddress {
     /// The port of a server whose address names none.
+    // OP-47
     pub const DEFAULT_PORT: u16 = 27017;
     /// How many characters a host name may have, and the path of a socket, which operating systems
     /// limit to about 100.
@@ -145,6 +147,7 @@ impl fmt::Display for ServerAddress {
 }
 
 /// Cuts `host:port` in two. Brackets stay with the host; a missing port is the default.
+// OP-47
 pub(crate) fn split_port(text: &str) -> Result<(&str, u16), AddressError> {
     let literal =
         if text.starts_with('[') { text.find(']').ok_or(AddressError::Ipv6)? } else { 0 };
@@ -165,6 +168,7 @@ pub(crate) fn split_port(text: &str) -> Result<(&str, u16), AddressError> {
     }
 }
 
+// OP-48
 fn canonical(host: &str) -> Result<String, AddressError> {
     if host.is_empty() {
         return Err(AddressError::Empty);

@@ -14,6 +14,7 @@ use cenote_core::sdam::{
     Check, Context, PoolVerdict, ServerVerdict, Verdict, monitor_verdict, verdict,
 };
 
+// PS-13, PO-13, AU-03, TL-08, SX-06
 #[test]
 #[expect(clippy::disallowed_methods, reason = "a test is told by its environment to rewrite")]
 fn the_page_tells_what_the_code_does() {

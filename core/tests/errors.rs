@@ -55,6 +55,7 @@ fn a_cause_is_kept_and_shared_by_all_clones() {
     assert!(error.source().is_some());
 }
 
+// CO-11
 // T-45, T-46: what happens to one connection is another question than what happens to the pool.
 #[test]
 fn a_connection_survives_refusals_in_use_and_what_was_not_sent() {
@@ -73,6 +74,7 @@ fn a_connection_survives_refusals_in_use_and_what_was_not_sent() {
     assert!(!late.leaves_connection_healthy());
 }
 
+// ER-31
 // ER-21: the client's retryWrites decides, and only while the connection is being established.
 #[test]
 fn retryable_writes_are_labelled_while_establishing() {
@@ -180,6 +182,7 @@ fn the_code_decides_and_the_message_only_without_one() {
     assert_eq!(of_message(""), None);
 }
 
+// CO-18, CLB-07, SD-31
 // SD-20 and T-62: an error of another generation changes nothing, behind load balancers neither.
 #[test]
 fn an_error_of_another_generation_changes_nothing() {
@@ -227,6 +230,7 @@ fn only_a_change_of_state_leaves_its_version_behind() {
     assert_eq!(judged.server, ServerVerdict::Unknown { topology_version: None });
 }
 
+// INT-08
 // SD-40, SD-41: unlike an application's connection, a monitor's never gets off lightly.
 #[test]
 fn a_failed_check_always_clears_and_a_timeout_interrupts() {

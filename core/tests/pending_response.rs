@@ -248,6 +248,7 @@ fn without_the_option_it_is_an_error() {
     assert_eq!(world.snapshot().total, 0);
 }
 
+// LR-01
 #[test]
 fn a_connection_is_kept_and_drained_for_the_next_request() {
     let mut world = World::with_pending(options(), 1);
@@ -275,6 +276,7 @@ fn a_connection_is_kept_and_drained_for_the_next_request() {
 }
 
 /// The order of events in the draft's tests: a failed drain, and a new connection.
+// LR-08
 #[test]
 fn after_a_failed_drain_the_request_gets_another_connection() {
     let mut world = World::with_pending(options(), 1);
@@ -296,6 +298,7 @@ fn after_a_failed_drain_the_request_gets_another_connection() {
 }
 
 /// The order of events in the draft's tests: several calls to drain.
+// LR-07
 #[test]
 fn a_request_that_gives_up_leaves_the_drain_to_the_next() {
     let mut world = World::with_pending(options(), 1);
@@ -332,6 +335,7 @@ fn the_limits_of_the_wait_queue_apply_to_drains() {
     assert_eq!(world.counts(), [1, 1, 0, 0, 0]);
 }
 
+// LR-03, LR-05
 #[test]
 fn the_window_slides_with_every_byte_but_not_for_ever() {
     let mut world = World::with_pending(options(), 1);
@@ -358,6 +362,7 @@ fn the_window_slides_with_every_byte_but_not_for_ever() {
 
 /// The window counts from the last byte or the check-in. If it is over when a check-out begins, what
 /// is there already still counts.
+// LR-06
 #[test]
 fn an_old_reply_gets_one_look() {
     let mut world = World::with_pending(options(), 1);
@@ -396,6 +401,7 @@ fn an_unowned_drain_ends_without_events_about_the_response() {
     assert_eq!(world.counts(), [1, 1, 0, 0, 0]);
 }
 
+// LR-04
 #[test]
 fn a_cancelled_check_out_leaves_the_drain() {
     let mut world = World::with_pending(options(), 1);
@@ -417,6 +423,7 @@ fn a_cancelled_check_out_leaves_the_drain() {
     assert!(world.cancel(3).is_empty());
 }
 
+// LR-02
 #[test]
 fn clean_connections_come_first_and_drains_that_go_on_before_others() {
     let mut world = World::with_pending(options(), 3);

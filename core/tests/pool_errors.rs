@@ -99,17 +99,20 @@ fn what_was_shed_shows_the_limits_and_the_wait() {
     );
 }
 
+// OUT-17, ER-01, ER-05, ER-08
 #[test]
 fn each_has_the_name_and_the_message_of_the_specification() {
     let table = [
         (
             error(CheckOutError::PoolClosed),
+            // ER-02
             "PoolClosedError",
             "Attempted to check out a connection from closed connection pool",
             " [db1.example.com:27017]",
         ),
         (
             cleared(refused(91)),
+            // ER-03
             "PoolClearedError",
             "Connection pool for db1.example.com:27017 was cleared because another operation \
              failed with: hello: no (code 91)",
@@ -150,6 +153,7 @@ fn a_connection_that_could_not_be_made_shows_to_whom() {
     assert_eq!(error.to_string(), "TCP connect: connection reset [db1.example.com:27017]");
 }
 
+// ER-04
 #[test]
 fn a_timeout_shows_the_pool_that_it_happened_in() {
     let error = timed_out(false);
@@ -243,7 +247,7 @@ fn behind_a_load_balancer_a_timeout_says_what_connections_are_in_use_for() {
     );
 }
 
-// ER-10, ER-12, ER-22, SI-18
+// OUT-12, CLR-09, ER-10, ER-12, ER-22, CS-12, SI-18
 #[test]
 fn what_may_be_tried_again_and_what_is_a_timeout() {
     let slow = || ConnectionError::timeout(Stage::Hello, Duration::from_millis(250));
@@ -268,7 +272,7 @@ fn what_may_be_tried_again_and_what_is_a_timeout() {
     }
 }
 
-// ER-20, ER-21, ER-30
+// ES-03, ER-20, ER-21, ER-30, ER-37
 #[test]
 fn labels_are_of_the_operation_that_failed() {
     let labels = |error: &PoolError, retry_writes| -> Vec<String> {

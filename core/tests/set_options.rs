@@ -7,6 +7,7 @@ use cenote_core::pool::{
 
 /// Maintenance that is switched on finds what it was kept from before: here, in a paused pool, a
 /// connection that a clear made stale.
+// BG-10
 #[test]
 fn maintenance_that_is_switched_on_closes_what_is_stale() {
     let now = Instant::ORIGIN;

@@ -23,7 +23,7 @@ fn hosts(uri: &ConnectionString) -> Vec<String> {
 
 const ONE: &[(&str, u16)] = &[("a.example.com.", 27017)];
 
-// OP-53
+// OP-53, TL-01
 #[test]
 fn the_names_to_look_up() {
     for (uri, srv_name, txt_name, domain) in [

@@ -147,6 +147,7 @@ fn the_shortest_ttl_is_the_pause() {
 }
 
 /// Prose test 9, and replica sets.
+// LB-40
 #[test]
 fn other_servers_than_routers_are_not_followed() {
     assert!(Client::new("loadBalanced=true", &[1], &[]).polling.is_none());

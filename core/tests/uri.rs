@@ -65,6 +65,7 @@ const LONGEST_NAME: &str = "appname=\
     0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef\
     0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
 
+// OP-01, OP-13, TL-02
 #[test]
 fn options_are_read_without_a_warning() {
     type Holds = fn(&ConnectionString) -> bool;
@@ -156,7 +157,7 @@ fn options_are_read_without_a_warning() {
     }
 }
 
-// OP-27
+// OP-27, CM-12
 #[test]
 fn a_compressor_that_is_not_built_in_is_reported() {
     let uri = parse("mongodb://db/?compressors=zstd,brotli,zlib,snappy,zstd");
@@ -188,6 +189,7 @@ fn what_is_ignored_is_said() {
             "maxPolSize=5",
             &["maxPolSize: no such option, did you mean maxPoolSize? It is ignored"],
         ),
+        // OP-14
         ("OP-17", "waitQueueMultiple=5", &["waitQueueMultiple: no such option; it is ignored"]),
         ("OP-32", "apiVersion=1", &["apiVersion: no such option; it is ignored"]),
         ("OP-35", "x%20y=5", &["option 1: no such option; it is ignored"]),
@@ -310,6 +312,7 @@ fn a_repeated_option_keeps_its_first_value_and_a_renamed_one_its_new() {
     assert_eq!(parsed.read_write.write_timeout, Some(Duration::from_millis(9)));
 }
 
+// AU-05
 #[test]
 fn credentials_are_read() {
     type Parts<'a> = (Option<Mechanism>, Option<&'a str>, Option<&'a str>, &'a str);
@@ -369,6 +372,7 @@ fn a_database_alone_is_no_credential() {
     assert_eq!((parsed.database.as_deref(), parsed.credential), (Some("shop"), None));
 }
 
+// AU-07
 #[test]
 fn names_of_mechanism_properties_have_no_case() {
     let parsed = parse(

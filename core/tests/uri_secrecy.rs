@@ -51,6 +51,7 @@ const BROKEN: [(&str, &str); 26] = [
     ("UserinfoCut", "mongodb://u:1/hunter2hunter2@a/?w=1"),
 ];
 
+// LG-56
 #[test]
 fn no_kind_of_error_shows_a_secret() {
     let mut kinds = BTreeSet::new();

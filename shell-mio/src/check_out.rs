@@ -98,6 +98,7 @@ impl<K: Connector<EventLoop>> Pool<K> {
     /// # Ok(())
     /// # }
     /// ```
+    // CS-19
     #[track_caller]
     pub fn check_out_for(
         &self,
@@ -127,6 +128,7 @@ impl<K: Connector<EventLoop>> Pool<K> {
     /// # Ok(())
     /// # }
     /// ```
+    // WC-01
     #[track_caller]
     pub fn with_connection<R, E: From<PoolError>>(
         &self,

@@ -49,6 +49,7 @@ impl<K: Connector<EventLoop>> Pool<K> {
     ///
     /// The operating system has no event loop or thread, or another thread held a lock at the fork: fork
     /// within [`while_quiet`](Self::while_quiet).
+    // FK-02
     pub fn reset_after_fork(&self) -> Result<(), ForkError> {
         if !self.driver().is_inherited() {
             return Ok(());

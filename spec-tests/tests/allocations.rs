@@ -10,6 +10,7 @@ use cenote_core::pool::PoolOptions;
 #[global_allocator]
 static ALLOCATOR: dhat::Alloc = dhat::Alloc;
 
+// LG-52
 fn main() {
     let _profiler = dhat::Profiler::builder().testing().build();
     let hour = Duration::from_secs(3600);

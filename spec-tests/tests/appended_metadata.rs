@@ -97,6 +97,7 @@ fn on_both_shells(test: impl Fn(&Endpoint, &dyn Wrapped)) {
     test(&endpoint, &pool);
 }
 
+// HS-30, HS-48
 #[test]
 fn of_new_connections_alone() {
     on_both_shells(|endpoint, pool| {
@@ -120,6 +121,7 @@ fn of_new_connections_alone() {
     });
 }
 
+// HS-48
 #[test]
 fn each_once_and_in_their_order() {
     on_both_shells(|endpoint, pool| {

@@ -126,6 +126,7 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 proptest! {
+    // LB-03
     #[test]
     fn a_late_hello_misses_no_clear(steps in prop::collection::vec(step(), 1..120)) {
         let mut driver = Driver::new();

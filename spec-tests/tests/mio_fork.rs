@@ -196,6 +196,7 @@ fn a_child_that_does_not_go_on_does_no_harm() {
     }
 }
 
+// PS-04, FK-01, FK-02, FK-03, FK-04
 #[test]
 fn a_child_goes_on_without_its_parents_sockets() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);

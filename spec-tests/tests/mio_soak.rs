@@ -9,6 +9,7 @@ use cenote_core::trace::Replay;
 use cenote_endpoint::{Endpoint, ListenOptions, Settings};
 use tempfile::tempdir;
 
+// WQ-02
 #[test]
 fn a_thousand_threads_have_a_bad_time_and_nothing_is_lost() {
     let time = Duration::from_secs(3);

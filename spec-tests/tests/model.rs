@@ -11,11 +11,13 @@ use proptest::option;
 use proptest::prelude::*;
 use proptest::test_runner::{RngAlgorithm, TestError, TestRng, TestRunner};
 
+// CO-02, CO-17, PS-19, PS-22, EV-26, AV-01, OUT-15, ND-10
 #[test]
 fn the_machine_agrees_with_the_model() {
     check("model, any steps", 400, (any_options(None), vec(any_step(None), 0..120)));
 }
 
+// WQ-14
 #[test]
 fn the_machine_agrees_with_the_model_on_a_busy_pool() {
     let run = (busy_options(false), vec(busy_step(false), 0..160));

@@ -30,6 +30,7 @@ fn fail_to_establish(mut sink: impl FnMut(Action<NoPayload>)) {
     pool.check_invariants();
 }
 
+// PS-07, PS-21, EV-01, EV-02
 // PT-04: a subscriber to events is anything that takes actions. They come in order, among the
 // actions, beginning with the creation of the pool.
 #[test]
@@ -82,6 +83,7 @@ fn the_pool_does_the_same_when_nobody_listens() {
     assert_eq!((with.2, without.2), (4, 0));
 }
 
+// ES-03, OUT-19
 // PT-05: a connection that cannot be established for a check-out fails it with `connectionError`,
 // after the connection is closed with `error`, and the caller hears why.
 #[test]

@@ -6,6 +6,7 @@ use cenote::soak::{self, Plan};
 use cenote_core::trace::Replay;
 use tempfile::tempdir;
 
+// PS-22
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_thousand_tasks_have_a_bad_time_and_nothing_is_lost() {
     let time = Duration::from_secs(3);

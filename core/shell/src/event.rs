@@ -16,6 +16,7 @@ use crate::log;
 /// and the server whose pool emits it.
 ///
 /// `Display` is the specification's log message about it.
+// EV-03
 #[derive(Clone, Debug)]
 pub struct PoolEvent {
     /// The server that the pool is for.
@@ -62,6 +63,7 @@ impl Subscribers {
     /// These subscribers, and `tracing`. Without settings, the log is as the environment variables say.
     #[must_use]
     pub fn new(all: Vec<Subscriber>, log: Option<LogSettings>) -> Self {
+        // LG-54
         Self { all, log: log.unwrap_or_else(|| *log::OF_ENVIRONMENT) }
     }
 

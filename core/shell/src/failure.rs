@@ -167,6 +167,7 @@ impl Failure<'_> {
     }
 
     /// As [`clear`](Self::clear), under a lock of the caller's.
+    // SD-31
     pub(crate) fn clear_within(&self, verdict: PoolVerdict) -> Option<DeferredEffects> {
         Arc::clone(&self.pool).clear(self.id, &|standing| {
             if standing.is_stale {

@@ -24,6 +24,7 @@ use tracing::{Event, Level, Metadata, Subscriber};
 struct Lines(Arc<Mutex<Vec<String>>>);
 
 impl Subscriber for Lines {
+    // LG-43
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
         ["cenote::connection", "cenote::trace"].contains(&metadata.target())
     }
@@ -161,6 +162,7 @@ fn on_mio(address: ServerAddress, options: PoolOptions) {
     pool.close();
 }
 
+// PS-07, LG-01, LG-40, LG-41, LG-43, LG-47
 #[test]
 fn messages_have_the_words_and_keys_of_the_specification() {
     let lines = Lines::default();
@@ -335,6 +337,7 @@ fn expected() -> [String; 13] {
     ]
 }
 
+// LG-54
 // LG-48: the same in a process whose environment says so.
 #[test]
 fn errors_are_cut_where_the_environment_says() {

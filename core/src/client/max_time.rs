@@ -58,7 +58,7 @@ mod tests {
         Some(bounded.get_i64("maxTimeMS").unwrap_or(0))
     }
 
-    // CS-14
+    // CS-11, CS-14
     #[test]
     fn it_is_the_rest_less_a_round_trip_rounded_up() {
         let (ping, micros) = (rawdoc! { "ping": 1 }, Duration::from_micros);

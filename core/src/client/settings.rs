@@ -50,6 +50,7 @@ impl Hosts {
     /// In this order, such as that of a connection string.
     #[must_use]
     pub fn new(hosts: &[ServerAddress]) -> Self {
+        // SD-07
         let hosts = distinct(hosts.to_vec());
         let mut by_address: Vec<_> = (0..hosts.len()).collect();
         by_address.sort_by_key(|&at| hosts.get(at));

@@ -69,6 +69,7 @@ pub fn in_latency_window<'a>(
 
 /// The better of two servers that are drawn by chance: the one with fewer operations in progress. With one draw of
 /// the whole range of `u64` from a generator of the embedder.
+// SD-53
 pub fn choose_of_two<T>(servers: &[T], draw: u64, operations: impl Fn(&T) -> u64) -> Option<&T> {
     let (first, second) = two_places(servers.len(), draw)?;
     let (first, second) = (servers.get(first)?, servers.get(second)?);

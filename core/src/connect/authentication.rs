@@ -36,6 +36,7 @@ pub(super) enum AfterReply {
 }
 
 /// Checks whether the options say how to authenticate, before anything is sent.
+// AU-07
 pub(super) fn check(options: &EstablishOptions) -> Result<(), ConnectionError> {
     match (&options.sasl_mechanism, &options.credential) {
         (Some(own), credential) => check_own(&**own, credential.as_ref()),
@@ -141,6 +142,7 @@ fn check_x509(credential: &Credential) -> Result<(), ConnectionError> {
 
 /// The mechanism to begin with in hello, if it allows that: the best one where it is still to be negotiated, and none
 /// for PLAIN, which would send the password before anything is known.
+// HS-43
 pub(super) fn speculates_with(options: &EstablishOptions) -> Option<Mechanism> {
     if let Some(own) = &options.sasl_mechanism {
         return own.speculates().then(|| Mechanism::of_own(own.name()));
@@ -263,6 +265,7 @@ impl Authentication {
     }
 
     /// The first command as hello carries it: that of SASL has to name its database.
+    // HS-44, AU-47
     pub(super) fn speculative(&self) -> Command {
         let first = match &self.method {
             Method::Scram { .. } | Method::Sasl(_) => self.first().with(cstr!("db"), self.source()),
@@ -276,6 +279,7 @@ impl Authentication {
     /// # Errors
     ///
     /// Each ends the conversation, at [`Stage::Authentication`].
+    // AU-12
     pub(super) fn reply(
         &mut self,
         reply: &RawDocument,
@@ -371,6 +375,7 @@ fn x509_command(username: Option<&str>) -> Draft {
 }
 
 /// The authorization identity, the first part, is empty.
+// AU-50
 fn plain_payload(credential: &Credential) -> Result<Zeroizing<Vec<u8>>, ConnectionError> {
     let (username, password) = user_and_password(credential, Mechanism::Plain)?;
     let password = password.expose();

@@ -27,6 +27,7 @@ pub(super) struct AwsKeys {
 }
 
 /// The client's side of one conversation: a nonce, and then the signed request.
+// AU-55
 pub(super) struct Aws {
     keys: AwsKeys,
     nonce: Nonce,

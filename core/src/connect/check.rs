@@ -42,6 +42,7 @@ impl Command {
     /// connection was answered: with `helloOk` it is asked by the new name.
     ///
     /// Also for the connection that measures round-trip times.
+    // HS-08
     #[must_use]
     pub fn check(options: &EstablishOptions, last: &ConnectionDescription) -> Self {
         draft(options, last).send_to("admin", options.server_api)
@@ -53,6 +54,7 @@ impl Command {
     ///
     /// `None` when the server does not count its changes (`topologyVersion`): then it can only be
     /// asked by [`check`](Self::check), from time to time.
+    // SM-03, MS-10
     #[must_use]
     pub fn awaited_check(
         options: &EstablishOptions,
@@ -87,6 +89,7 @@ impl ConnectionDescription {
 }
 
 /// A server that was asked by its old name says with `helloOk` whether it knows the new one.
+// HS-07
 fn draft(options: &EstablishOptions, last: &ConnectionDescription) -> Draft {
     let name =
         if options.speaks_hello() || last.hello_ok { cstr!("hello") } else { cstr!("isMaster") };

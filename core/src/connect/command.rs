@@ -10,6 +10,7 @@ use super::ServerApi;
 /// It may hold a password or a proof, so that `Debug` shows its name alone and the body is
 /// overwritten when it is dropped. Copies of the body are the embedder's to overwrite. None of
 /// these commands may be compressed.
+// AU-60
 pub struct Command {
     name: &'static str,
     body: Zeroizing<Vec<u8>>,
@@ -69,6 +70,7 @@ impl Draft {
     }
 
     /// Names the database and, if the user declared one, the API's version.
+    // HS-12, MS-11
     pub(super) fn send_to(self, database: &str, api: Option<ServerApi>) -> Command {
         let mut draft = self.with(cstr!("$db"), database);
         for (key, value) in api.into_iter().flat_map(ServerApi::fields) {

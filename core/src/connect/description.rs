@@ -11,6 +11,7 @@ use crate::sdam::TopologyVersion;
 use crate::uri::{Compressor, Mechanism};
 
 /// The server at the other end of a connection, from its reply to hello.
+// HS-11
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ConnectionDescription {
@@ -36,6 +37,7 @@ pub struct ConnectionDescription {
     /// connections of a monitor.
     pub last_write_ms: Option<i64>,
     /// `connectionId`: how the server's log calls this connection.
+    // CO-21
     pub connection_id: Option<i64>,
     /// `serviceId`: the service behind the load balancer; always there with `loadBalanced`, and
     /// never without.
@@ -43,6 +45,7 @@ pub struct ConnectionDescription {
     /// `topologyVersion`: how much the server knew of its own state.
     pub topology_version: Option<TopologyVersion>,
     /// The agreed compressor; `None` is no compression.
+    // CO-21
     pub compressor: Option<Compressor>,
     /// How the connection was authenticated; `None` until then, and if it never is.
     pub mechanism: Option<Mechanism>,
@@ -198,6 +201,7 @@ impl fmt::Display for ServerKind {
 }
 
 /// How much a server takes at once.
+// CO-20
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// `maxBsonObjectSize`: the longest document to be stored, in bytes; default 16 MiB.

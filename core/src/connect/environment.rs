@@ -55,6 +55,7 @@ impl Environment {
 
     /// Whether this process is a function on a platform that freezes it between two calls, so that
     /// a streamed reply would not be read.
+    // SM-02
     #[must_use]
     pub fn is_faas(&self) -> bool {
         service(self).is_some()
@@ -70,6 +71,7 @@ impl Environment {
 }
 
 /// The `env` of the client's metadata.
+// HS-26
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Surroundings {
     function: Option<Function>,
@@ -78,6 +80,7 @@ pub(super) struct Surroundings {
 }
 
 /// A function platform, and its data about this function.
+// HS-25
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Function {
     name: &'static str,
@@ -169,6 +172,7 @@ const GOOGLE: &str = "gcp.func";
 const VERCEL: &str = "vercel";
 
 /// Vercel runs on Lambda, so that both are there; any other two contradict each other.
+// HS-24, HS-48
 fn service(environment: &Environment) -> Option<&'static str> {
     let is_set = |name| environment.is_set(name);
     let lambda = is_set("AWS_LAMBDA_RUNTIME_API")

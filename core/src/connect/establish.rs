@@ -57,6 +57,7 @@ use crate::uri::Mechanism;
 /// assert_eq!(description.mechanism, None);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+// HS-01
 pub struct Establish {
     options: Arc<EstablishOptions>,
     /// For a second conversation, when what the first one began was of no use.
@@ -102,6 +103,7 @@ pub enum Step {
 enum Phase {
     /// Hello is under way, with the first command of this conversation.
     Hello {
+        // HS-42
         speculation: Option<Authentication>,
     },
     Authentication {
@@ -180,6 +182,7 @@ impl Establish {
     /// # Errors
     ///
     /// As [`new`](Self::new), and when the connection has no mechanism.
+    // AU-09
     pub fn reauthenticate(
         options: Arc<EstablishOptions>,
         nonce: Nonce,
@@ -339,6 +342,7 @@ impl Establish {
 
     /// Whose fault a failure would be now. Everything up to the reply to hello is hello, also an
     /// authentication that began in it.
+    // SD-22
     #[must_use]
     pub fn stage(&self) -> Stage {
         match &self.phase {
@@ -401,7 +405,9 @@ impl Establish {
         let reply = HelloReply::read(reply, &options)?;
         let description = Box::new(reply.description.clone());
         self.steps.push_back(Step::Handshaken(description.clone()));
+        // AU-11
         match authentication::chosen(&options, reply.offers_scram_sha_256) {
+            // AU-02
             Some(mechanism) if description.kind != ServerKind::RsArbiter => {
                 self.authenticate(mechanism, &reply, speculation, cache)
             }
@@ -414,6 +420,7 @@ impl Establish {
 
     /// Goes on with what hello began, or begins anew: when the server did not take part, or when it
     /// was the wrong mechanism.
+    // HS-45, HS-47, AU-01, AU-08, AU-41, LN-06
     fn authenticate(
         &mut self,
         mechanism: Mechanism,

@@ -14,10 +14,12 @@ use crate::uri::{Compressor, Mechanism};
 
 /// Why a connection fails when the server was to be behind a load balancer and does not know of
 /// one.
+// LB-12
 pub const LOAD_BALANCING_UNSUPPORTED: &str = "Driver attempted to initialize in load balancing \
                                               mode, but the server does not support this mode.";
 
 /// All that is read of it.
+// HS-11
 const FIELDS: [&str; 21] = [
     "isreplicaset",
     "msg",
@@ -172,6 +174,7 @@ fn topology_version(reply: &Fields<'_>) -> Field<Option<TopologyVersion>> {
 }
 
 /// The first of ours that is among theirs; unknown names do not matter.
+// CM-05, CM-06, CM-14
 fn compressor(reply: &Fields<'_>, ours: &[Compressor]) -> Field<Option<Compressor>> {
     let Some(theirs) = field::array(reply, "compression")? else { return Ok(None) };
     let has = |ours: &Compressor| {
@@ -181,6 +184,7 @@ fn compressor(reply: &Fields<'_>, ours: &[Compressor]) -> Field<Option<Compresso
 }
 
 /// What else is in the list is not looked at, nor whether it is a list.
+// HS-46
 fn offers(reply: &Fields<'_>, mechanism: Mechanism) -> bool {
     let list = field::any(reply, "saslSupportedMechs").and_then(RawBsonRef::as_array);
     let mut names = list.into_iter().flatten().flatten();

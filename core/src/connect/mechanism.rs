@@ -48,6 +48,7 @@ pub const MAX_SASL_PAYLOAD: usize = 1 << 20;
 ///     }
 /// }
 /// ```
+// AU-55
 pub trait SaslMechanism: Send + Sync + 'static {
     /// The name that the server knows: 1 to 64 printable ASCII characters without spaces. A connection string of
     /// the same client names this mechanism or none.

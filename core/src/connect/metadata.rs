@@ -29,6 +29,7 @@ pub struct ClientMetadata {
 pub struct DriverInfo {
     name: String,
     version: Option<String>,
+    // HS-23
     platform: Option<String>,
 }
 
@@ -70,8 +71,10 @@ const DELIMITER: char = '|';
 
 impl ClientMetadata {
     /// The most that a server takes: the length of the whole document, in bytes.
+    // HS-27
     pub const MAX_LENGTH: usize = 512;
     /// The longest name of an application, in bytes.
+    // HS-20
     pub const MAX_APP_NAME: usize = 128;
 
     /// The metadata of a client in this environment. An empty name is none.
@@ -93,6 +96,7 @@ impl ClientMetadata {
 
     /// Adds a driver or library, unless it is there already; returns whether it was added. Existing
     /// ones are never replaced.
+    // HS-29, HS-48
     pub fn append(&mut self, driver: DriverInfo) -> bool {
         let is_new = !self.appended.contains(&driver);
         if is_new {
@@ -147,6 +151,7 @@ impl DriverInfo {
 impl Fields {
     /// What to do, one after the other, until the document fits; the number is how many bytes it
     /// is too long.
+    // HS-28
     const SHORTER: [fn(&mut Self, usize); 7] = [
         |fields, _| fields.env.drop_details(),
         |fields, _| {
@@ -198,6 +203,7 @@ impl Fields {
         document
     }
 
+    // HS-21
     fn driver(&self) -> RawDocumentBuf {
         let mut driver = RawDocumentBuf::new();
         driver.append(cstr!("name"), self.name.as_str());
@@ -205,6 +211,7 @@ impl Fields {
         driver
     }
 
+    // HS-22
     fn os(&self) -> RawDocumentBuf {
         let mut os = RawDocumentBuf::new();
         os.append(cstr!("type"), self.os_type.as_str());

@@ -34,6 +34,7 @@ pub struct EstablishOptions {
     /// The version of the server's API that the user declared; default none.
     pub server_api: Option<ServerApi>,
     /// The credential; `None` is no authentication, as for monitors.
+    // AU-05
     pub credential: Option<Credential>,
     /// A mechanism of the embedder's own, used instead of the built-in ones; default none. The credential is `None`
     /// then, or names the same mechanism, and is the embedder's to use.
@@ -95,6 +96,7 @@ impl EstablishOptions {
     }
 
     /// The defaults, for a driver that has its own way to be configured.
+    // HS-30
     #[must_use]
     pub fn for_client(client: &ClientMetadata) -> Self {
         Self {
@@ -111,6 +113,7 @@ impl EstablishOptions {
 
     /// The same for the connections of a monitor: they do not authenticate or ask how to, and of
     /// what a monitor sends nothing may be compressed.
+    // SD-51, AU-01
     #[must_use]
     pub fn for_monitor(&self) -> Self {
         Self {
@@ -143,6 +146,7 @@ impl EstablishOptions {
     }
 
     /// Whether any server that can be meant knows `hello` by that name.
+    // LB-11, HS-03
     pub(super) const fn speaks_hello(&self) -> bool {
         self.load_balanced || self.server_api.is_some()
     }

@@ -33,6 +33,7 @@ impl<'a> SaslReply<'a> {
 
 /// SCRAM asks to be spared an empty exchange at the end. There is room for the name of the
 /// database, which is still to come.
+// AU-20
 pub(super) fn start(mechanism: Mechanism, payload: &[u8], database: &str) -> Draft {
     let draft = Draft::new(cstr!("saslStart"), payload.len() + database.len())
         .with(cstr!("mechanism"), mechanism.name())
@@ -40,6 +41,7 @@ pub(super) fn start(mechanism: Mechanism, payload: &[u8], database: &str) -> Dra
         .with(cstr!("autoAuthorize"), 1);
     match mechanism {
         Mechanism::ScramSha1 | Mechanism::ScramSha256 => {
+            // AU-21
             draft.with(cstr!("options"), bson::rawdoc! { "skipEmptyExchange": true })
         }
         Mechanism::MongodbX509
@@ -51,6 +53,7 @@ pub(super) fn start(mechanism: Mechanism, payload: &[u8], database: &str) -> Dra
     }
 }
 
+// AU-20
 pub(super) fn go_on(conversation: i32, payload: &[u8], database: &str) -> Draft {
     Draft::new(cstr!("saslContinue"), payload.len() + database.len())
         .with(cstr!("conversationId"), conversation)

@@ -108,6 +108,7 @@ impl ConnectionError {
     /// The certificate of the server was refused: it cannot be trusted, is not valid now, or is of
     /// another host. Other failures of TLS are [`tls`](Self::tls), and bytes that did not arrive
     /// are [`network`](Self::network) at [`Stage::TlsIo`].
+    // ER-32
     #[must_use]
     pub fn certificate(source: impl Into<BoxError>) -> Self {
         let source = source.into();
@@ -276,6 +277,7 @@ impl ConnectionError {
     ///   client [retries writes](RetryWrites::Enabled). On an established connection only the driver knows whether
     ///   the command was a retryable write, so there the label is the driver's.
     /// * The labels that the server sent.
+    // PS-13, ER-21, ER-30
     pub fn labels(&self, retry_writes: RetryWrites) -> impl Iterator<Item = &str> {
         // The three sources cannot overlap: a network error has no reply to take labels from.
         let overload: &[&str] = if self.can_be_overload() { &OVERLOAD_LABELS } else { &[] };
@@ -295,6 +297,7 @@ impl ConnectionError {
     /// error, after a code that promises better, or when the server says so. Refused certificates,
     /// passwords and settings will be refused again, and more attempts do not mend a shortage in
     /// this process.
+    // ER-22
     #[must_use]
     pub fn is_retryable(&self) -> bool {
         match self.kind() {
@@ -310,6 +313,7 @@ impl ConnectionError {
     /// is, and when nothing was sent, because this side could not. After a timeout it may still
     /// carry the late reply of another request, so it is closed although the pool is not
     /// cleared.
+    // CO-11
     #[must_use]
     pub fn leaves_connection_healthy(&self) -> bool {
         match self.kind() {
@@ -333,6 +337,7 @@ impl ConnectionError {
         sources.into_iter().find_map(|error| error.downcast_ref())
     }
 
+    // ER-36
     fn can_be_overload(&self) -> bool {
         self.is_network_error() && self.stage().can_be_overload()
     }

@@ -22,6 +22,7 @@ use crate::address::ServerAddress;
 /// );
 /// # Ok::<(), cenote_core::address::AddressError>(())
 /// ```
+// INT-07, ER-07
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("Connection to {address} interrupted due to server monitor timeout")]
 pub struct InterruptedError {
@@ -49,6 +50,7 @@ impl InterruptedError {
     /// There is no such function for labels. `RetryableWriteError` belongs on the operation if it
     /// was a retryable write and `TransientTransactionError` if it was part of a transaction; only
     /// the driver knows.
+    // INT-06
     #[must_use]
     pub const fn is_retryable(&self) -> bool {
         true

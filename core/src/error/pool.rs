@@ -42,6 +42,7 @@ use crate::pool::{CheckOutError, Snapshot, WaiterId};
 /// assert!(error.is_retryable());
 /// # Ok::<(), cenote_core::address::AddressError>(())
 /// ```
+// ER-01, ER-11
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PoolError<C = ConnectionError> {
     // One pointer, for the sake of check-outs that succeed.
@@ -120,6 +121,7 @@ impl<C> PoolError<C> {
     /// The type's name in the specification and in the official test files. For what the
     /// specification has no name for: `WaitQueueFullError`, `CheckOutShedError`,
     /// `ConnectionError` and `CheckOutCancelledError`.
+    // ER-02, ER-03, ER-04
     #[must_use]
     pub fn name(&self) -> &'static str {
         match self.error() {
@@ -167,6 +169,7 @@ impl PoolError {
     ///
     /// A retry loop that meets a cleared pool leaves SDAM alone and keeps the first such error, to
     /// raise it if the later attempts fail, too.
+    // OUT-12, CLR-09, ER-22
     #[must_use]
     pub fn is_retryable(&self) -> bool {
         match self.error() {
@@ -184,6 +187,7 @@ impl PoolError {
     /// connection that was started for this request. A driver with `timeoutMS` then raises its
     /// timeout error around this one. A pool that a timeout cleared has not timed out for requests
     /// that came later.
+    // ER-10, ER-12
     #[must_use]
     pub fn is_timeout(&self) -> bool {
         match self.error() {
@@ -209,6 +213,7 @@ impl PoolError {
     /// `TransientTransactionError` is left to the driver, which knows whether the operation belongs
     /// to a transaction and is not its commit: it adds the label if
     /// [`is_retryable`](Self::is_retryable) on a cleared pool, and on network errors.
+    // ES-03, ER-20, ER-37
     pub fn labels(&self, retry_writes: RetryWrites) -> impl Iterator<Item = &str> {
         let (mut for_writes, mut overload, mut cause) = (None, &[][..], None);
         match self.error() {
@@ -285,6 +290,7 @@ impl<C: fmt::Display> fmt::Display for Explanation<'_, C> {
     }
 }
 
+// ER-05
 struct Message<'a, C> {
     address: &'a ServerAddress,
     error: &'a CheckOutError<C>,
@@ -332,6 +338,7 @@ impl<C: fmt::Display> fmt::Display for Message<'_, C> {
 
 /// Cursors and transactions keep their connections there, so they are the first to ask when none is
 /// left. 0 is how the option spells that there is no limit.
+// ER-06
 fn timed_out_behind_a_load_balancer(
     snapshot: &Snapshot,
     f: &mut fmt::Formatter<'_>,

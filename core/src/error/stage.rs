@@ -15,6 +15,7 @@ pub enum Stage {
     Proxy,
     /// The TLS handshake: an end of stream, a reset, silence; an alert of the server, or bytes that
     /// are not TLS.
+    // ER-33
     TlsIo,
     /// The certificate of the server: not trusted, not valid now, or of another host.
     TlsCertificate,
@@ -55,6 +56,7 @@ impl Stage {
 
     /// Whether a server with too much to do looks like a network failure at this stage. A name, a
     /// certificate, a proxy and a password say nothing about load.
+    // ER-30, ER-31, ER-32, TL-08, SX-06
     #[must_use]
     pub(super) fn can_be_overload(self) -> bool {
         match self {

@@ -30,6 +30,7 @@ impl Component {
     }
 
     /// The environment variable for this component. The core reads none.
+    // LG-42
     #[must_use]
     pub const fn variable(self) -> &'static str {
         match self {

@@ -18,6 +18,7 @@ use crate::printable::is_unprintable;
 /// let text = r#"{"waiting":3,"cause":"reset\u000aby peer"}"#;
 /// assert_eq!(ExtendedJson(&document).to_string(), text);
 /// ```
+// LG-49
 #[derive(Clone, Copy, Debug)]
 pub struct ExtendedJson<'a>(pub &'a RawDocument);
 
@@ -122,6 +123,7 @@ mod tests {
 
     use super::ExtendedJson;
 
+    // LG-49
     #[test]
     fn a_reply_to_hello() {
         let reply = rawdoc! {

@@ -11,9 +11,11 @@ use crate::pool::{CheckOutFailedReason, CloseReason, Event, PoolOptions, WaiterI
 impl<'a> LogRecord<'a> {
     /// The severity of all messages of pools. Failures are no exception, because the caller gets
     /// them as errors.
+    // LG-01, LG-51
     pub const SEVERITY: Severity = Severity::Debug;
 
     /// The message about an event of the pool of `address`.
+    // LG-02, LG-33, LG-50, LG-56
     pub fn new<C: fmt::Display>(
         event: &Event<C>,
         address: &'a ServerAddress,
@@ -85,6 +87,7 @@ impl<'a> LogRecord<'a> {
         }
     }
 
+    // LG-08
     fn with_id(self, connection_id: u64) -> Self {
         self.with(key::DRIVER_CONNECTION_ID, LogValue::whole(connection_id))
     }
@@ -152,6 +155,7 @@ const fn message(message: &'static str, line: &'static [Piece]) -> Template {
     Template::debug(Component::Connection, message, line)
 }
 
+// LG-20
 static POOL_CREATED: Template = message(
     "Connection pool created",
     &[
@@ -165,9 +169,11 @@ static POOL_CREATED: Template = message(
     ],
 );
 
+// LG-21
 static POOL_READY: Template =
     message("Connection pool ready", &[Piece::Text("Connection pool ready for "), Piece::Address]);
 
+// LG-22
 static POOL_CLEARED: Template = message(
     "Connection pool cleared",
     &[
@@ -178,16 +184,19 @@ static POOL_CLEARED: Template = message(
     ],
 );
 
+// LG-23
 static POOL_CLOSED: Template = message(
     "Connection pool closed",
     &[Piece::Text("Connection pool closed for "), Piece::Address],
 );
 
+// LG-24
 static CONNECTION_CREATED: Template = message(
     "Connection created",
     &[Piece::Text("Connection created: address="), Piece::Address, GENERATED_ID],
 );
 
+// LG-25
 static CONNECTION_READY: Template = message(
     "Connection ready",
     &[
@@ -198,6 +207,7 @@ static CONNECTION_READY: Template = message(
     ],
 );
 
+// LG-26
 static CONNECTION_CLOSED: Template = message(
     "Connection closed",
     &[
@@ -209,11 +219,13 @@ static CONNECTION_CLOSED: Template = message(
     ],
 );
 
+// LG-27
 static CHECK_OUT_STARTED: Template = message(
     "Connection checkout started",
     &[Piece::Text("Checkout started for connection to "), Piece::Address],
 );
 
+// LG-28
 static CHECK_OUT_FAILED: Template = message(
     "Connection checkout failed",
     &[
@@ -225,16 +237,19 @@ static CHECK_OUT_FAILED: Template = message(
     ],
 );
 
+// LG-29
 static CHECKED_OUT: Template = message(
     "Connection checked out",
     &[Piece::Text("Connection checked out: address="), Piece::Address, GENERATED_ID, DURATION],
 );
 
+// LG-30
 static CHECKED_IN: Template = message(
     "Connection checked in",
     &[Piece::Text("Connection checked in: address="), Piece::Address, GENERATED_ID],
 );
 
+// LR-09
 static PENDING_RESPONSE_STARTED: Template = message(
     "Pending response started",
     &[Piece::Text("Pending response started: address="), Piece::Address, GENERATED_ID, MESSAGE_ID],

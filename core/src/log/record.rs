@@ -15,6 +15,7 @@ use crate::address::ServerAddress;
 ///
 /// Making one of a pool allocates for what has to be written out, a service or an error, and for nothing
 /// else.
+// PS-07, EV-28
 #[derive(Clone)]
 pub struct LogRecord<'a> {
     template: &'static Template,
@@ -45,6 +46,7 @@ impl<'a> LogRecord<'a> {
 
     /// The keys and values, in the order of the specification. `serverPort` is absent for UNIX sockets. The records
     /// of a check-out have `request` after all others, a number that its events, its error and traces have, too.
+    // LG-53
     pub fn fields(&self) -> impl Iterator<Item = (&'static str, &LogValue<'a>)> {
         self.fields.iter().map(|(key, value)| (*key, value))
     }
@@ -55,6 +57,7 @@ impl<'a> LogRecord<'a> {
         self.fields().find(|(own, _)| *own == key).map(|(_, value)| value)
     }
 
+    // LG-03, LG-04
     pub(super) fn about(template: &'static Template) -> Self {
         Self { template, address: None, fields: SmallVec::new() }
     }
@@ -65,6 +68,7 @@ impl<'a> LogRecord<'a> {
         self.with(key::SERVER_HOST, LogValue::text(address.host())).with(key::SERVER_PORT, port)
     }
 
+    // LG-07
     pub(super) fn with(
         mut self,
         key: &'static str,
@@ -75,6 +79,7 @@ impl<'a> LogRecord<'a> {
     }
 }
 
+// LG-37
 impl fmt::Display for LogRecord<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut before_option = FIRST_OPTION;

@@ -34,6 +34,7 @@ impl LogSettings {
 
     /// The settings that go with the value of [`VARIABLE`](Self::VARIABLE). What is not a whole
     /// number counts as not set and is no error.
+    // LG-44
     #[must_use]
     pub fn from_variable(value: Option<&str>) -> Self {
         Self::default().with_variable(value)
@@ -68,6 +69,7 @@ impl LogSettings {
 
     /// The text of `shown`, as far as there is room for it. Takes no more memory than that, and
     /// stops listening when it is full.
+    // LG-48, LG-50
     pub(super) fn cut(self, shown: impl fmt::Display) -> String {
         use fmt::Write as _;
 
@@ -85,6 +87,7 @@ impl Default for LogSettings {
 }
 
 /// Takes text until there are too many characters of it.
+// LG-52
 struct Room {
     text: String,
     /// For how many more characters there is room; `None` once something was cut off.
@@ -117,6 +120,7 @@ mod tests {
         LogSettings::default().with_max_document_length(max).cut(text)
     }
 
+    // LG-48
     #[test]
     fn text_is_cut_between_characters() {
         for (text, max, expected) in [
@@ -145,6 +149,7 @@ mod tests {
         }
     }
 
+    // LG-52
     #[test]
     fn pieces_count_together_and_stop_when_there_is_no_room() {
         let pieces = Cell::new(0);
@@ -152,6 +157,7 @@ mod tests {
         assert_eq!((text.as_str(), pieces.get()), ("€€€€€...", 2));
     }
 
+    // LG-44
     #[test]
     fn a_variable_that_is_no_number_counts_as_not_set() {
         let length = |value| LogSettings::from_variable(value).max_document_length;

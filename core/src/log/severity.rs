@@ -1,6 +1,7 @@
 use core::fmt;
 
 /// How severe a message is, from the most to the least severe. A greater one is less severe.
+// LG-45
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Severity {
@@ -75,6 +76,7 @@ impl Severity {
     /// assert_eq!(Notice.closest_of(&[Error, Warn, Info]), Some(Info));
     /// assert_eq!(Trace.closest_of(&[Error, Warn, Info]), Some(Info));
     /// ```
+    // LG-46
     #[must_use]
     pub fn closest_of(self, available: &[Self]) -> Option<Self> {
         let less_severe = available.iter().filter(|&&other| other >= self).min();
@@ -86,6 +88,7 @@ impl Threshold {
     /// What the values of [the component's variable](super::Component::variable) and of
     /// [the one for all](super::Component::VARIABLE_OF_ALL) ask for: the component's own counts first. One that is not
     /// valid counts as not set and is no error.
+    // LG-42, LG-44
     #[must_use]
     pub fn from_variables(own: Option<&str>, all: Option<&str>) -> Self {
         let valid = |value: Option<&str>| value.and_then(Self::parse);
@@ -93,6 +96,7 @@ impl Threshold {
     }
 
     /// Reads `off` or the name of a severity, in any case.
+    // LG-45
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         if text.eq_ignore_ascii_case("off") {
@@ -103,6 +107,7 @@ impl Threshold {
     }
 
     /// Whether messages of this severity are enabled. Call it before making a record.
+    // LG-52
     #[must_use]
     pub fn admits(self, severity: Severity) -> bool {
         match self {
@@ -122,6 +127,7 @@ impl fmt::Display for Severity {
 mod tests {
     use super::{Severity, Threshold};
 
+    // LG-45
     #[test]
     fn names_are_read_in_any_case() {
         for severity in Severity::ALL {
@@ -135,6 +141,7 @@ mod tests {
         }
     }
 
+    // LG-42, LG-44
     #[test]
     fn the_component_counts_before_all_and_silence_is_the_default() {
         let debug = Threshold::From(Severity::Debug);
@@ -146,6 +153,7 @@ mod tests {
         assert_eq!(variables(Some("loud"), None), Threshold::Off);
     }
 
+    // LG-52
     #[test]
     fn a_threshold_admits_itself_and_what_is_more_severe() {
         for (at, severity) in Severity::ALL.into_iter().enumerate() {
@@ -155,6 +163,7 @@ mod tests {
         }
     }
 
+    // LG-46
     #[test]
     fn a_missing_severity_has_a_stand_in() {
         use Severity::{Alert, Debug, Emergency, Error, Info, Notice, Trace};

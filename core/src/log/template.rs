@@ -38,6 +38,7 @@ impl Template {
 }
 
 /// The keys of fields that several components have.
+// LG-05
 pub(super) mod key {
     pub(in crate::log) const SERVER_HOST: &str = "serverHost";
     pub(in crate::log) const SERVER_PORT: &str = "serverPort";

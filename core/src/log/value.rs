@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use crate::pool::ServiceId;
 
 /// The value of a field. `Display` is its form in the text of a record, without quotes.
+// LG-06
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum LogValue<'a> {
@@ -29,6 +30,7 @@ impl<'a> LogValue<'a> {
     }
 
     /// `durationMS`: a double even if it is whole, so that a consumer sees one type only.
+    // LG-09, DU-08
     pub(super) fn milliseconds(duration: Duration) -> Self {
         Self::Double(duration.as_nanos() as f64 / NANOS_PER_MS)
     }

@@ -24,6 +24,7 @@ impl Monitor {
         }
         match verdict.check {
             Check::Keep => {}
+            // SD-29
             Check::Request => {
                 self.is_requested = true;
                 self.run_due_check(out);

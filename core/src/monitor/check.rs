@@ -16,6 +16,7 @@ use crate::sdam::{PoolVerdict, monitor_verdict};
 use crate::wire::Flags;
 
 /// Where the line of checks is.
+// SM-01
 #[derive(Debug)]
 pub(super) enum Check {
     /// Between two checks.
@@ -101,7 +102,7 @@ impl Monitor {
     /// After a network error, a server that was known is checked again at once, unless its connection was opened just
     /// now; one that refuses, or was Unknown before, has time. A shortage in this process leaves a known server
     /// known, and an Unknown one says why it was not asked.
-    // SM-06
+    // SD-06, SD-09, SD-40, SD-41, SM-06
     pub(super) fn check_failed(&mut self, error: &ConnectionError, out: &mut impl ActionSink) {
         let was_known = self.description.is_known();
         if !self.end_with(error, out) {
@@ -160,6 +161,7 @@ impl Monitor {
         }
     }
 
+    // SM-05
     pub(super) fn check_deadline(&self) -> Option<Deadline> {
         match &self.check {
             Check::Waiting { since, .. } => {
@@ -184,6 +186,7 @@ impl Monitor {
 /// Between the two.
 impl Monitor {
     /// By streaming, if both sides can.
+    // SM-03
     fn ask(&mut self, connected: Connected, out: &mut impl ActionSink) {
         let frequency = self.options.heartbeat_frequency;
         let streamed = self.options.may_stream();
@@ -237,7 +240,7 @@ impl Monitor {
     }
 
     /// A reply older than the description is ignored; otherwise the pool becomes ready, if the server is of use.
-    // SM-11
+    // SD-01, SD-02, SD-08, SM-11
     fn learn(&mut self, hello: &Arc<ConnectionDescription>, out: &mut impl ActionSink) {
         let new = hello.topology_version.as_ref();
         if self.topology_version().is_some_and(|known| known.makes_description_stale(new)) {

@@ -196,6 +196,7 @@ impl Monitor {
         if is_measuring { Line::RoundTrip } else { Line::Check }
     }
 
+    // SM-13
     fn close(&mut self, out: &mut impl ActionSink) {
         self.is_closed = true;
         let check = std::mem::replace(&mut self.check, Check::idle(self.now));

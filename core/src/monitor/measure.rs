@@ -25,6 +25,7 @@ pub(super) enum Measure {
 }
 
 impl Monitor {
+    // SD-50, SM-07
     pub(super) fn start_measuring(&mut self, out: &mut impl ActionSink) {
         if let Measure::Off = self.measure {
             self.measure = Measure::Opening { socket: self.open(Line::RoundTrip, out) };
@@ -44,6 +45,7 @@ impl Monitor {
     }
 
     /// The content of the reply does not matter.
+    // SM-08
     pub(super) fn measure_replied(&mut self) {
         let measure = std::mem::replace(&mut self.measure, Measure::Off);
         if let Measure::Asking { connected, started } = measure {
@@ -53,6 +55,7 @@ impl Monitor {
     }
 
     /// The next time is taken on a new socket, when it is due.
+    // SD-42
     pub(super) fn measure_failed(&mut self, out: &mut impl ActionSink) {
         if let Some(socket) = self.measure.socket() {
             out.act(Action::Close { socket });

@@ -42,6 +42,7 @@ pub enum InvalidMonitorOptions {
         given: Duration,
     },
     /// Load balancers have no monitors.
+    // LB-40
     #[error("there is nothing to watch behind a load balancer: mark its pool ready at once")]
     LoadBalanced,
 }
@@ -54,6 +55,7 @@ impl MonitorOptions {
 
     /// From a connection string. What it cannot know is whether this is a function on a
     /// platform: `is_faas`.
+    // CS-16
     #[must_use]
     pub fn new(uri: &ConnectionString, is_faas: bool) -> Self {
         let default = Self::default();
@@ -93,6 +95,7 @@ impl MonitorOptions {
     }
 
     /// How long a reply may take; `None` is without limit.
+    // SD-52
     pub(super) fn reply_timeout(&self, awaited: bool) -> Option<Duration> {
         if self.connect_timeout.is_zero() {
             return None;

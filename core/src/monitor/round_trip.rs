@@ -35,10 +35,12 @@ impl RoundTrips {
     }
 
     /// Old measurements do not predict new ones.
+    // SM-09
     pub(super) fn reset(&mut self) {
         *self = Self::default();
     }
 
+    // SM-10
     pub(super) fn get(&self) -> Option<RoundTrip> {
         let enough = self.last.len() >= Self::NEEDED_FOR_MINIMUM;
         let minimum = self.last.iter().min().copied().filter(|_| enough).unwrap_or_default();
@@ -48,6 +50,7 @@ impl RoundTrips {
 
 /// In whole nanoseconds, so that every machine gets the same. No sum overflows: both parts are of
 /// less than a whole `Duration`.
+// SM-09
 fn weigh(average: Duration, sample: Duration) -> Duration {
     sample / 5 + (average - average / 5)
 }

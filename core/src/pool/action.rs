@@ -22,6 +22,7 @@ pub enum Action<S: PoolTypes> {
         /// The request that the connection is made for, by the id that the shell fed with it: a driver
         /// that blocks can connect on the thread that asked. `None` if it is made to reach
         /// `minPoolSize`. The request may end before the establishment does.
+        // PO-02
         owner: Option<WaiterId>,
         /// The deadline of the request, if its caller gave one. The shell applies
         /// `connectTimeoutMS` as well.
@@ -60,6 +61,7 @@ pub enum Action<S: PoolTypes> {
     },
     /// Close the socket, without blocking. The payload moves to the shell, so it can neither be
     /// closed twice nor leak.
+    // CO-02
     CloseSocket {
         /// A connection that the pool has closed.
         id: ConnId,
@@ -68,6 +70,7 @@ pub enum Action<S: PoolTypes> {
     },
     /// Abort the operation on a checked-out connection at once; it fails with a retryable error.
     /// The connection still has to be checked in.
+    // INT-02
     Interrupt {
         /// A connection in use.
         id: ConnId,
@@ -90,5 +93,6 @@ pub enum Action<S: PoolTypes> {
         pending: Duration,
     },
     /// Call the event subscribers, in this place of the order.
+    // EV-01
     EmitEvent(Event<S::Cause>),
 }

@@ -9,6 +9,7 @@ use super::snapshot::Snapshot;
 /// Why a request ended without a connection.
 ///
 /// The address of the pool, which the messages of the specification name, is added by the shell.
+// OUT-17
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CheckOutError<C> {
     /// PoolClosedError: the pool was closed before or while the request waited.
@@ -50,6 +51,7 @@ pub enum CheckOutError<C> {
 impl<C> CheckOutError<C> {
     /// The coarse reason that `ConnectionCheckOutFailed` gives. CMAP has three: what is neither a closed
     /// pool nor a timeout that ran out is `connectionError`, with which the event and the log name the error.
+    // EV-22
     pub const fn reason(&self) -> CheckOutFailedReason {
         match self {
             Self::PoolClosed => CheckOutFailedReason::PoolClosed,
@@ -100,6 +102,7 @@ impl fmt::Debug for StandingDelay {
 }
 
 /// Why a request ended without a connection.
+// EV-05
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum CheckOutFailedReason {

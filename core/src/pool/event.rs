@@ -30,6 +30,7 @@ pub enum Event<C> {
         /// The service, in load-balanced mode.
         service_id: Option<ServiceId>,
         /// Whether connections in use are interrupted, too.
+        // EV-23
         interrupt_in_use_connections: bool,
     },
     /// The pool is closed, and so is every connection that was available.
@@ -37,6 +38,7 @@ pub enum Event<C> {
     /// A connection exists and counts; no I/O has happened yet.
     ConnectionCreated {
         /// The id of the connection.
+        // EV-04
         connection_id: u64,
     },
     /// A connection finished establishment.
@@ -44,6 +46,7 @@ pub enum Event<C> {
         /// The id of the connection.
         connection_id: u64,
         /// Since its `ConnectionCreated`.
+        // EV-06, DU-07
         duration: Duration,
     },
     /// A connection no longer counts; its socket may still be open.
@@ -115,6 +118,7 @@ pub enum Event<C> {
 
 impl<C> Event<C> {
     /// The type's name, as the official test files spell it.
+    // EV-02
     pub const fn name(&self) -> &'static str {
         match self {
             Self::ConnectionPoolCreated { .. } => "ConnectionPoolCreated",
@@ -136,6 +140,7 @@ impl<C> Event<C> {
 }
 
 /// Why a connection was closed. Of several reasons, the first in this order is given.
+// EV-05, EV-21
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum CloseReason {
@@ -163,6 +168,7 @@ impl CloseReason {
 }
 
 /// Why a request stopped waiting for a pending response.
+// LR-04
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum PendingResponseFailure {

@@ -20,6 +20,7 @@ impl fmt::Display for WaiterId {
 /// The number is CMAP's connection id: 1, 2, 3, … in the order of creation, never reused. The
 /// slot is where the machine keeps the connection; a slot is used again once its connection is
 /// closed, and the number then distinguishes the old id from the new one.
+// CO-06
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ConnId {
     number: u64,

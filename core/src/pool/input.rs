@@ -16,6 +16,7 @@ use super::types::PoolTypes;
 #[derive(Clone, Debug, PartialEq)]
 pub enum Input<S: PoolTypes> {
     /// A caller wants a connection.
+    // PS-02, OUT-01
     CheckOutRequested {
         /// Greater than every id before it in this pool.
         id: WaiterId,
@@ -34,6 +35,7 @@ pub enum Input<S: PoolTypes> {
         id: WaiterId,
     },
     /// A connection is checked in.
+    // PS-02, IN-01
     CheckedIn {
         /// A connection in use.
         id: ConnId,
@@ -132,6 +134,7 @@ pub enum Input<S: PoolTypes> {
     /// later is returned by `CloseSocket`, without events.
     ResetAfterFork,
     /// Every connection so far may be broken.
+    // PS-02, CLR-01
     Clear {
         /// The cause; requests that fail because of the clear get it.
         cause: S::Cause,
@@ -179,6 +182,7 @@ impl<S: PoolTypes> Input<S> {
 }
 
 /// The condition in which a connection is checked in.
+// CO-11
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Health<C> {
     /// It may be used again.

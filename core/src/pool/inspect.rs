@@ -158,6 +158,7 @@ impl<S: PoolTypes> PoolState<S> {
     ///
     /// SDAM asks this, under the same lock as the `Clear` that may follow: errors of a stale
     /// connection change nothing.
+    // CO-18, CLB-07
     pub fn is_stale(&self, id: ConnId) -> bool {
         self.connections.get(id).is_none_or(|connection| self.outdated(connection))
     }

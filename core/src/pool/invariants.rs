@@ -29,6 +29,7 @@ impl<S: PoolTypes> PoolState<S> {
     /// # Panics
     ///
     /// When something does not hold, which is a defect of the machine.
+    // PS-22
     pub fn check_invariants(&self) {
         if let Err(problem) = self.verify() {
             panic!("{problem}: {self:?}");
@@ -178,6 +179,7 @@ impl<S: PoolTypes> PoolState<S> {
         ensure(self.standing_since <= Some(self.now), "the delay stands since a time to come")
     }
 
+    // PS-11
     fn verify_status(&self) -> Verdict {
         let available = self.connections.available();
         let draining = self.connections.len(List::Draining);

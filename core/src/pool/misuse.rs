@@ -47,6 +47,7 @@ pub enum MisuseReason {
         last: WaiterId,
     },
     /// The pool has never made such a connection.
+    // ER-09
     #[error("this pool has never made a connection {id} (slot {})", id.slot())]
     ForeignConnection {
         /// The id in the input.

@@ -21,6 +21,7 @@ use super::time::nanos;
 /// options.validate()?;
 /// # Ok::<(), cenote_core::pool::InvalidOptions>(())
 /// ```
+// OP-01
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PoolOptions {
@@ -30,10 +31,12 @@ pub struct PoolOptions {
     pub min_pool_size: Option<u32>,
     /// `maxIdleTimeMS`: how long a connection may be available before it is closed. 0 means never, which
     /// is the default.
+    // OP-05
     pub max_idle_time: Option<Duration>,
     /// `maxConnecting`: the maximum number of pending connections; at least 1, default 2.
     pub max_connecting: Option<u32>,
     /// `waitQueueTimeoutMS`: how long a request without a deadline of its own waits for a connection or for permission to establish one. 0 means without limit, which is the default.
+    // OP-07, ND-07
     pub wait_queue_timeout: Option<Duration>,
     /// Whether the pool stands in front of a load balancer: generations are kept for each service,
     /// and a clear concerns one service. Default `false`.
@@ -159,6 +162,7 @@ impl Hash for PoolOptions {
 }
 
 /// When a pool runs maintenance.
+// BG-08, BG-09
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Maintenance {
@@ -171,6 +175,7 @@ pub enum Maintenance {
 }
 
 /// Which available connection is handed out first.
+// ND-10
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum ReuseOrder {
@@ -189,6 +194,7 @@ pub enum InvalidOptions {
     #[error(
         "minPoolSize is {min} but maxPoolSize is {max}: lower the minimum or raise the maximum"
     )]
+    // OP-03, OP-04
     MinAboveMax {
         /// As it was set.
         min: u32,
@@ -196,9 +202,11 @@ pub enum InvalidOptions {
         max: u32,
     },
     /// `maxConnecting` is 0.
+    // OP-06
     #[error("maxConnecting is 0, so nothing could ever connect: set at least 1")]
     NoConnecting,
     /// The pause after a failed establishment is 0.
+    // BG-09
     #[error("the pause after a failed establishment is 0: set a duration, or Maintenance::Never")]
     NoPause,
 }
@@ -216,8 +224,10 @@ macro_rules! setters {
 
 impl PoolOptions {
     /// The default of `maxPoolSize`.
+    // OP-02, ND-02
     pub const DEFAULT_MAX_POOL_SIZE: u32 = 100;
     /// The default of `maxConnecting`.
+    // OP-06, ND-04
     pub const DEFAULT_MAX_CONNECTING: u32 = 2;
     /// The default pause after a failed establishment.
     pub const DEFAULT_PAUSE_AFTER_FAILURE: Duration = Duration::from_secs(1);
@@ -230,6 +240,7 @@ impl PoolOptions {
 
     setters! {
         /// Sets [`max_pool_size`](Self::max_pool_size); 0 means no limit.
+        // OP-11
         with_max_pool_size, max_pool_size: u32;
         /// Sets [`min_pool_size`](Self::min_pool_size).
         with_min_pool_size, min_pool_size: u32;
@@ -328,6 +339,7 @@ pub(super) struct Settings {
 impl Settings {
     /// As many connections as slots can be numbered; a few numbers are kept for the anchors of
     /// lists.
+    // OP-02
     pub(super) const UNLIMITED: u32 = u32::MAX - 16;
 
     pub(super) fn new(options: &PoolOptions) -> Result<Self, InvalidOptions> {
@@ -441,6 +453,7 @@ impl Codel {
 }
 
 /// Zero switches a limit off.
+// OP-05, OP-07
 fn limit(duration: Option<Duration>) -> Option<u64> {
     duration.map(nanos).filter(|&nanos| nanos != 0)
 }

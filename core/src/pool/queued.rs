@@ -47,6 +47,7 @@ impl<S: PoolTypes> Queued<S> {
     /// # Errors
     ///
     /// An input that makes no sense in this state comes back; then nothing is queued.
+    // PRD-02, PO-06, OUT-13
     pub fn handle(&mut self, now: Instant, input: Input<S>) -> Result<(), Misuse<S>> {
         self.state.handle(now, input, &mut self.actions)
     }

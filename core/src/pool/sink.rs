@@ -81,6 +81,7 @@ impl<S: PoolTypes, K: ActionSink<S>> ActionSink<S> for WithoutEvents<&mut K> {
 }
 
 /// Emits an event, if the sink has a use for it.
+// PS-07, PS-21
 #[inline(always)]
 pub(super) fn emit<S: PoolTypes>(
     out: &mut impl ActionSink<S>,

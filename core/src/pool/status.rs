@@ -3,6 +3,7 @@
 use core::fmt;
 
 /// The state of a pool, as CMAP names it.
+// PS-15
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Status {
     /// At first, and after a clear: no check-outs, nothing is created.

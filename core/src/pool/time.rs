@@ -20,6 +20,7 @@ use core::time::Duration;
 /// assert_eq!(later.saturating_since(start), Duration::from_millis(5));
 /// assert_eq!(start.saturating_since(later), Duration::ZERO);
 /// ```
+// DU-01
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Instant {
     // One more than the nanoseconds, so that zero is free to mean `None`.

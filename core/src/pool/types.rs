@@ -1,6 +1,7 @@
 //! What a shell brings: the payloads that the machine moves and never looks at.
 
 /// What a shell brings. The machine moves these in and out and never looks inside.
+// CO-17
 pub trait PoolTypes {
     /// An established connection: a socket and what belongs to it.
     type Conn;

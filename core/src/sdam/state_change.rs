@@ -1,6 +1,7 @@
 use crate::error::CommandError;
 
 /// A server's refusal that says: I am not, or no longer, what you take me for.
+// SD-29
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum StateChange {

@@ -100,7 +100,7 @@ pub enum Check {
 /// In this order: an error of another generation or an older topology version changes nothing, nor
 /// does one that may be overload or a shortage in this process. Behind a load balancer the server is never Unknown, and before
 /// hello ends nothing happens at all.
-// T-65, SD-20, SD-21, ER-34, LB-22, LB-20
+// PO-04, PO-13, ER-11, ER-34, SD-20, SD-21, SD-22, SD-54, LB-20, LB-22, T-65
 pub fn verdict(context: &Context, error: &ConnectionError) -> Verdict {
     if is_stale(context, error) || error.is_overload() || error.is_local() {
         return Verdict::default();
@@ -120,7 +120,7 @@ pub fn verdict(context: &Context, error: &ConnectionError) -> Verdict {
 /// Labels do not matter here, whatever the stage. A shortage in this process changes nothing: the
 /// server was not asked. Errors of the connection that only measures
 /// round-trip times must not be brought here.
-// SD-40, SD-41, SD-42
+// INT-08, SD-40, SD-41, SD-42
 pub fn monitor_verdict(error: &ConnectionError) -> Verdict {
     if error.is_local() {
         return Verdict::default();
@@ -132,6 +132,7 @@ pub fn monitor_verdict(error: &ConnectionError) -> Verdict {
     }
 }
 
+// CO-18, CLB-07, SD-31
 fn is_stale(context: &Context, error: &ConnectionError) -> bool {
     let Some(current) = &context.topology_version else {
         return !context.current_generation;
@@ -142,7 +143,7 @@ fn is_stale(context: &Context, error: &ConnectionError) -> bool {
 
 /// There is no monitor and no other description than "load balancer"; only the connections of one
 /// service can be dropped.
-// LB-20, LB-22
+// LB-20, LB-21, LB-22
 fn load_balanced_verdict(error: &ConnectionError) -> Verdict {
     let stage = error.stage();
     let clears = !stage.is_before_hello_ends()
@@ -153,7 +154,7 @@ fn load_balanced_verdict(error: &ConnectionError) -> Verdict {
 
 /// Every unlabelled failure to establish a connection, whatever its kind, tells that new
 /// connections cannot be had.
-// ER-35, SD-23, SD-24
+// PO-12, ER-35, SD-23, SD-24, AU-03
 fn establishment_verdict(error: &ConnectionError) -> Verdict {
     Verdict {
         server: ServerVerdict::Unknown { topology_version: reported_version(error) },
@@ -179,13 +180,14 @@ fn operation_verdict(error: &ConnectionError) -> Verdict {
 
 /// Whether an error in use is a sign that the other connections are broken too: a network error
 /// other than a timeout, or a server that shuts down.
-// SD-25, SD-26, SD-29
+// SD-25, SD-26, SD-29, LN-05
 fn breaks_connections(error: &ConnectionError) -> bool {
     let is_network_failure = error.is_network_error() && !error.is_timeout();
     is_network_failure || state_change(error) == Some(StateChange::NodeIsShuttingDown)
 }
 
 /// What to do with the monitor once the server is Unknown.
+// SD-27, SD-28
 fn check_after(error: &ConnectionError) -> Check {
     if error.is_network_error() {
         return Check::Cancel;

@@ -32,6 +32,7 @@ const PROPERTIES: &str = "authMechanismProperties";
 
 /// The credential that a connection string holds: there is one if an `@` or a mechanism is written,
 /// not because of a database or `authSource` alone.
+// AU-06
 pub(super) fn read(
     query: &mut Query,
     userinfo: Option<Userinfo>,
@@ -103,6 +104,7 @@ fn check_presence(
     }
 }
 
+// OP-54
 fn choose_source(
     demands: &Demands,
     source: Option<&str>,
@@ -126,6 +128,7 @@ pub(super) fn with_source(credential: &mut Credential, source: &str) -> Result<(
 }
 
 /// The properties that are written, or `None` if they are not pairs and therefore ignored.
+// OP-51
 fn read_properties(
     query: &mut Query,
     demands: &Demands,
@@ -192,6 +195,7 @@ impl Credential {
     }
 
     /// What a mechanism's properties have to be, together and with the user.
+    // AU-07
     fn check_properties(&mut self) -> Result<(), CredentialProblem> {
         match self.mechanism {
             Some(Mechanism::Gssapi) => self.check_gssapi(),

@@ -29,6 +29,7 @@ pub(super) enum Presence {
 }
 
 /// What a mechanism requires of a credential.
+// AU-46, AU-51
 pub(super) struct Demands {
     pub(super) username: Presence,
     pub(super) password: Presence,

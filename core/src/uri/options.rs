@@ -4,6 +4,7 @@ use super::{Problem, query::Query};
 use crate::pool::PoolOptions;
 
 /// Which servers there are, and how one of them is chosen.
+// OP-21, OP-23
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TopologyOptions {
@@ -22,6 +23,7 @@ pub struct TopologyOptions {
 }
 
 /// How servers are watched.
+// OP-22
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MonitoringOptions {
@@ -32,6 +34,7 @@ pub struct MonitoringOptions {
 }
 
 /// How a monitor learns of changes.
+// OP-30
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum ServerMonitoringMode {
@@ -45,6 +48,7 @@ pub enum ServerMonitoringMode {
 }
 
 /// How long things may take. Zero is "without limit".
+// OP-18, OP-19, OP-20
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TimeoutOptions {
@@ -60,7 +64,7 @@ pub struct TimeoutOptions {
 
 impl TimeoutOptions {
     /// `socketTimeoutMS` if it is in force: it has a limit, and `timeoutMS` is unset.
-    // CS-07
+    // CS-06, CS-07
     #[must_use]
     pub fn socket_in_force(&self) -> Option<Duration> {
         let is_in_force = |timeout: &Duration| self.operation.is_none() && !timeout.is_zero();
@@ -75,6 +79,7 @@ pub struct CompressionOptions {
     /// `compressors`: those that the client offers, the preferred one first; default none.
     pub compressors: Option<Vec<Compressor>>,
     /// `zlibCompressionLevel`: −1 (zlib's own choice, the default), 0 (none) to 9 (best).
+    // OP-28
     pub zlib_compression_level: Option<i32>,
 }
 
@@ -91,6 +96,7 @@ pub enum Compressor {
 }
 
 /// Which operations are retried.
+// OP-29, OP-31
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RetryOptions {
@@ -105,6 +111,7 @@ pub struct RetryOptions {
 }
 
 /// The longest `appname`, in bytes.
+// OP-26
 pub(super) const APP_NAME_MAX: usize = 128;
 
 impl TopologyOptions {
@@ -165,6 +172,7 @@ impl CompressionOptions {
     }
 }
 
+// OP-27, CM-12
 fn compressors(query: &mut Query) -> Option<Vec<Compressor>> {
     let name = "compressors";
     let pair = query.take(name)?;
@@ -228,6 +236,7 @@ impl RetryOptions {
 }
 
 /// The options that a connection string has for a pool; the others stay unset.
+// OP-13, OP-37
 pub(super) fn pool(query: &mut Query, topology: &TopologyOptions) -> PoolOptions {
     let max = super::query::INTEGER_MAX;
     PoolOptions {

@@ -1,6 +1,7 @@
 use super::{Secret, UriError, query::Query};
 
 /// The SOCKS5 proxy that connections go through.
+// SX-01
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ProxyOptions {
@@ -30,6 +31,7 @@ impl ProxyOptions {
     /// The port of SOCKS.
     pub const DEFAULT_PORT: u16 = 1080;
 
+    // SX-08
     pub(super) fn read(query: &mut Query) -> Result<Option<Self>, UriError> {
         let given = [PORT, USERNAME, PASSWORD, HOST].map(|name| (name, query.count(name)));
         if let Some((option, _)) = given.into_iter().find(|(_, count)| *count > 1) {
@@ -52,6 +54,7 @@ impl ProxyOptions {
     }
 }
 
+// SX-02
 fn credential(query: &mut Query) -> Result<Option<ProxyCredential>, UriError> {
     let username = query.take(USERNAME).filter(|username| !username.text().is_empty());
     let password = query.secret(PASSWORD).filter(|password| !password.text().is_empty());

@@ -31,6 +31,7 @@ pub(super) struct Pair {
 
 impl Pair {
     /// Names are compared without regard to the case of ASCII letters.
+    // OP-39
     fn is(&self, name: &str) -> bool {
         self.name.eq_ignore_ascii_case(name)
     }
@@ -41,6 +42,7 @@ impl Pair {
 }
 
 impl Query {
+    // OP-50
     pub(super) fn of(parts: &Parts<'_>) -> Result<Self, UriError> {
         let mut query = Self::of_text(parts.options)?;
         query.doubtful = parts.options.contains('@');
@@ -70,6 +72,7 @@ impl Query {
     }
 
     /// Takes the option out; the others of the same name too, with a warning.
+    // OP-42
     pub(super) fn take(&mut self, name: &'static str) -> Option<Pair> {
         let mut all = self.take_all(name).into_iter();
         let first = all.next();
@@ -94,6 +97,7 @@ impl Query {
     }
 
     /// Lets an old name stand for a new one, unless the new one is given too.
+    // OP-43
     pub(super) fn rename(&mut self, old: &'static str, new: &'static str) {
         let superseded = self.count(new) > 0;
         for mut pair in self.take_all(old) {
@@ -114,6 +118,7 @@ impl Query {
     }
 
     /// Reads one option as a boolean. Other spellings than `true` and `false` are old ones.
+    // OP-41
     pub(super) fn boolean_of(&mut self, name: &'static str, pair: &Pair) -> Option<bool> {
         let value = match pair.text().to_ascii_lowercase().as_str() {
             "true" | "1" | "yes" | "y" | "t" => true,
@@ -130,6 +135,7 @@ impl Query {
     }
 
     /// A whole number.
+    // OP-55
     pub(super) fn integer<T>(&mut self, name: &'static str, range: RangeInclusive<T>) -> Option<T>
     where
         T: Copy + Into<i64> + TryFrom<i64>,
@@ -190,6 +196,7 @@ impl Query {
         found.map(|(_, value)| *value)
     }
 
+    // OP-36, OP-38
     pub(super) fn invalid(&mut self, name: &'static str, pair: &Pair, expected: Expected) {
         self.warn(name, pair, Problem::Invalid(expected));
     }
@@ -208,6 +215,7 @@ impl Query {
     }
 
     /// All warnings in the order of the text; options that were not read are unknown.
+    // OP-14, OP-17, OP-32, OP-35
     pub(super) fn finish(mut self) -> Vec<UriWarning> {
         for pair in std::mem::take(&mut self.pairs) {
             let shown = self.shown(&pair);
@@ -237,11 +245,13 @@ impl Query {
 }
 
 /// The largest value of an integer option.
+// OP-33
 pub(super) const INTEGER_MAX: u32 = i32::MAX.unsigned_abs();
 
 /// No option's name is longer than 40 characters.
 const LONGEST_NAME: usize = 64;
 
+// OP-40
 fn pair(text: &str, position: usize) -> Result<Pair, UriError> {
     match text.split_once('=') {
         Some((name, value)) if !name.is_empty() => {

@@ -139,6 +139,7 @@ fn tag_sets(query: &mut Query) -> Vec<BTreeMap<String, String>> {
     sets
 }
 
+// OP-51
 fn tag_set(pair: &Pair) -> Option<BTreeMap<String, String>> {
     if pair.text().is_empty() {
         return Some(BTreeMap::new());

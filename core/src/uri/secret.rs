@@ -14,6 +14,7 @@ use zeroize::Zeroizing;
 /// assert_eq!(format!("{secret:?}"), "Secret(…)");
 /// assert_eq!(secret.expose(), "open sesame");
 /// ```
+// LG-56
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(Zeroizing<String>);
 

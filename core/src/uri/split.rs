@@ -6,6 +6,7 @@ use super::{Secret, UriError, UriPart};
 use crate::address::{ServerAddress, split_port};
 
 /// The parts of a connection string as they are written, still percent-encoded.
+// OP-34
 pub(super) struct Parts<'a> {
     /// Whether the scheme is `mongodb+srv`.
     pub(super) is_srv: bool,
@@ -24,6 +25,7 @@ pub(super) struct Userinfo {
 }
 
 impl<'a> Parts<'a> {
+    // OP-44
     pub(super) fn of(uri: &'a str) -> Result<Self, UriError> {
         let srv = uri.strip_prefix("mongodb+srv://");
         let rest = srv.or_else(|| uri.strip_prefix("mongodb://")).ok_or(UriError::Scheme)?;
@@ -46,6 +48,7 @@ impl<'a> Parts<'a> {
         self.userinfo.is_none() && self.options.contains('@')
     }
 
+    // OP-45
     pub(super) fn userinfo(&self) -> Result<Option<Userinfo>, UriError> {
         let Some(userinfo) = self.userinfo else { return Ok(None) };
         let (username, password) = match userinfo.split_once(':') {
@@ -63,6 +66,7 @@ impl<'a> Parts<'a> {
         Ok(Some(Userinfo { username, password: password.map(Secret::from) }))
     }
 
+    // OP-46
     pub(super) fn hosts(&self) -> Result<Vec<ServerAddress>, UriError> {
         if self.hosts.is_empty() && !self.options_may_be_secret() {
             return Err(UriError::NoHost);
@@ -97,6 +101,7 @@ impl<'a> Parts<'a> {
     }
 
     /// The database, if one is named.
+    // OP-49
     pub(super) fn database(&self) -> Result<Option<String>, UriError> {
         let database = decode(self.database, UriPart::Database)?;
         if let Some(character) = database.chars().find(|&c| "/\\ \"$\0".contains(c)) {
@@ -119,6 +124,7 @@ fn address(host: &str, position: usize) -> Result<ServerAddress, UriError> {
 }
 
 /// Undoes percent-encoding. Stricter than the usual decoders, which let a stray `%` stand.
+// OP-33
 pub(super) fn decode(text: &str, place: UriPart) -> Result<String, UriError> {
     let escapes_are_whole = text.split('%').skip(1).all(|behind| {
         behind.len() >= 2 && behind.bytes().take(2).all(|byte| byte.is_ascii_hexdigit())

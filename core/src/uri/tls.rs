@@ -1,6 +1,7 @@
 use super::{Secret, UriError, query::Query};
 
 /// Whether and how connections are encrypted. All defaults are the safe side.
+// TL-02
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TlsOptions {
@@ -29,11 +30,13 @@ pub struct TlsOptions {
 impl TlsOptions {
     /// Whether connections are encrypted: as `tls` says, and without it when any other option of
     /// TLS is set, because none of those makes sense for plain text.
+    // TL-01
     #[must_use]
     pub fn enabled(&self) -> bool {
         self.tls.unwrap_or(*self != Self::default())
     }
 
+    // TL-05
     pub(super) fn read(query: &mut Query) -> Result<Self, UriError> {
         refuse_conflicts(query)?;
         let password = query.secret("tlsCertificateKeyFilePassword");
@@ -68,6 +71,7 @@ const CONFLICTS: [(&str, &str); 7] = [
     (NO_OCSP, NO_REVOCATION),
 ];
 
+// TL-03
 fn refuse_conflicts(query: &Query) -> Result<(), UriError> {
     for (first, second) in CONFLICTS {
         if query.count(first) > 0 && query.count(second) > 0 {
@@ -78,6 +82,7 @@ fn refuse_conflicts(query: &Query) -> Result<(), UriError> {
 }
 
 /// `tls` and `ssl`, as often as they come, have to agree.
+// TL-04
 fn switch(query: &mut Query) -> Result<Option<bool>, UriError> {
     let mut agreed = None;
     for name in ["tls", "ssl"] {

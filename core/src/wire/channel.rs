@@ -323,7 +323,7 @@ impl Channel {
 
     /// Compresses the message into its buffer, if it may be, and returns whether it was. Messages
     /// with secrets are not, nor is any before a compressor is agreed.
-    // CM-10
+    // CM-09, CM-10
     fn prepare(&mut self, message: &[u8]) -> Result<bool, WireError> {
         let message = Frame::new(message, self.limit)?;
         let flags = message.flags()?;

@@ -23,6 +23,7 @@ impl Compressor {
     /// [`WireError::NestedCompression`] for one that is compressed already,
     /// [`WireError::MessageTooLarge`] when the result exceeds the limit, [`WireError::Compress`];
     /// after each the buffer is as it was.
+    // CM-07
     pub fn compress(
         self,
         message: Frame<'_>,
@@ -90,6 +91,7 @@ impl Compressor {
 /// [`WireError::UnknownCompressor`], [`WireError::CompressorNotBuilt`],
 /// [`WireError::NestedCompression`], [`WireError::UnknownOpCode`], [`WireError::Corrupt`],
 /// [`WireError::Cut`].
+// CM-08
 pub fn decompress<'a>(
     frame: Frame<'a>,
     limit: MessageLimit,
@@ -115,6 +117,7 @@ pub fn decompress<'a>(
     Frame::new(scratch, limit)
 }
 
+// CM-13
 fn uncompressed_size(got: i32, limit: MessageLimit) -> Result<u32, WireError> {
     let max = limit.bytes() - HEADER_LENGTH as u32;
     let size = u32::try_from(got).ok().filter(|size| *size <= max);

@@ -4,6 +4,7 @@ use super::WireError;
 use crate::uri;
 
 /// A compressor, by its number in a message.
+// CM-04
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 #[non_exhaustive]
@@ -19,6 +20,7 @@ pub enum CompressorId {
 }
 
 /// How hard zlib tries: -1 is its own choice (6), 0 nothing, 1 fast, 9 best.
+// CM-11
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ZlibLevel(i8);
 
@@ -66,6 +68,7 @@ impl CompressorId {
     }
 
     /// The compressor of that name, in small letters; `None` for any other.
+    // CM-03
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|id| id.name() == name)
@@ -148,6 +151,7 @@ impl Compressor {
 /// assert!(may_compress("insert"));
 /// assert!(!may_compress("isMaster"));
 /// ```
+// HS-06, CM-10
 #[must_use]
 pub fn may_compress(command_name: &str) -> bool {
     !UNCOMPRESSED.iter().any(|name| name.eq_ignore_ascii_case(command_name))
@@ -172,6 +176,7 @@ mod tests {
     use super::{CompressorId, UNCOMPRESSED, ZlibLevel, may_compress};
     use crate::wire::WireError;
 
+    // CM-04
     #[test]
     fn names_and_numbers_lead_back() {
         for (number, id) in CompressorId::ALL.into_iter().enumerate() {
@@ -186,6 +191,7 @@ mod tests {
         assert_eq!(CompressorId::from_name("snoopy"), None);
     }
 
+    // CM-11
     #[test]
     fn levels_are_minus_one_to_nine() {
         for level in -1..=9 {
@@ -197,6 +203,7 @@ mod tests {
         }
     }
 
+    // HS-06, CM-10
     #[test]
     fn secrets_stay_uncompressed_in_any_case() {
         for name in UNCOMPRESSED {

@@ -74,6 +74,7 @@ pub enum WireError {
         bits: u32,
     },
     /// A section of unknown kind.
+    // MS-05
     #[error("section kind {kind} at byte {offset} is unknown")]
     UnknownSectionKind {
         /// The value in the section.

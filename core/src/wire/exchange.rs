@@ -94,6 +94,7 @@ impl Exchange {
     /// before. Servers that are not MongoDB's own send such streams to monitors, where nothing can
     /// be mistaken for it: there is one request on the connection. All others are strict:
     /// `docs/decisions/0008-what-monitors-accept.md`.
+    // MS-09
     #[must_use]
     pub fn lenient() -> Self {
         Self { is_lenient: true, ..Self::default() }
@@ -105,6 +106,7 @@ impl Exchange {
     ///
     /// [`WireError::NotYourTurn`] while another exchange is under way, or after an error; nothing
     /// changes.
+    // CO-04
     pub fn begin_request(&mut self, request_id: i32, flags: Flags) -> Result<(), WireError> {
         if self.turn != Turn::Ours {
             return Err(WireError::NotYourTurn);
@@ -118,6 +120,7 @@ impl Exchange {
     /// # Panics
     ///
     /// When no request was begun.
+    // MS-08
     pub fn request_written(&mut self) {
         let Turn::Writing { request_id, flags } = self.turn else {
             panic!("no request is being written");
@@ -186,6 +189,7 @@ impl Exchange {
     }
 
     /// Nothing is under way, nothing is unread, nothing was wrong.
+    // CO-19
     #[must_use]
     pub fn is_reusable(&self) -> bool {
         self.turn == Turn::Ours
@@ -211,6 +215,7 @@ impl Exchange {
         }
     }
 
+    // MS-09, MS-15
     fn judge(&self, header: Header, flags: Flags) -> Result<Progress, WireError> {
         let got = header.ids.response_to;
         let Turn::Theirs { expected, request_id, exhaust } = self.turn else {
@@ -222,6 +227,7 @@ impl Exchange {
         match (flags.more_to_come, exhaust) {
             (false, _) => Ok(Progress::Complete),
             (true, true) => Ok(Progress::MoreToCome),
+            // MS-10
             (true, false) => Err(WireError::ExhaustNotAllowed),
         }
     }
@@ -255,11 +261,13 @@ mod tests {
         assert_eq!([0, 1, 2, 1 << 31, u32::MAX].map(first), [1, 1, 2, (1 << 30) + 1, 1]);
     }
 
+    // CO-19
     #[test]
     fn replies_follow_each_other_until_one_is_the_last() {
         let mut exchange = asked(1, Flags::EXHAUST_ALLOWED);
         assert_eq!(exchange.reply(reply(70, 1), Flags::MORE_TO_COME), Ok(Progress::MoreToCome));
         assert!(!exchange.is_reusable());
+        // CO-04
         assert_eq!(exchange.begin_request(2, Flags::NONE), Err(WireError::NotYourTurn));
         assert_eq!(exchange.reply(reply(71, 70), Flags::MORE_TO_COME), Ok(Progress::MoreToCome));
         assert_eq!(exchange.reply(reply(72, 71), Flags::NONE), Ok(Progress::Complete));

@@ -1,6 +1,7 @@
 use super::WireError;
 
 /// The flag bits of an OP_MSG.
+// MS-06
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Flags {
     /// Bit 0: the message ends with a CRC-32C of all that comes before it.
@@ -36,6 +37,7 @@ impl Flags {
     /// # Errors
     ///
     /// [`WireError::UnknownFlags`] for unknown ones among the lower sixteen.
+    // MS-07
     pub const fn from_bits(bits: u32) -> Result<Self, WireError> {
         let unknown = bits & REQUIRED & !(CHECKSUM_PRESENT | MORE_TO_COME);
         if unknown != 0 {
@@ -63,6 +65,7 @@ mod tests {
     use super::Flags;
     use crate::wire::WireError;
 
+    // MS-06
     #[test]
     fn every_combination_comes_back() {
         for bits in [0, 1, 2, 3, 1 << 16, (1 << 16) + 1, (1 << 16) + 2, (1 << 16) + 3] {
@@ -70,6 +73,7 @@ mod tests {
         }
     }
 
+    // MS-07
     #[test]
     fn unknown_bits_are_refused_below_16_and_ignored_above() {
         for bit in 2..16 {

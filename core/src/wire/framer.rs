@@ -119,6 +119,7 @@ impl Framer {
     }
 
     /// From the next message on: what the hello reply says.
+    // CO-20
     pub fn set_limit(&mut self, limit: MessageLimit) {
         self.limit = limit;
     }

@@ -7,6 +7,7 @@ use super::reader::Reader;
 pub const HEADER_LENGTH: usize = 16;
 
 /// What every message begins with: its length, its names, and what it is.
+// MS-02
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
     /// Bytes of the whole message, this header included: 16 at least.
@@ -28,6 +29,7 @@ pub struct Ids {
 
 /// The kinds of messages that this crate reads and writes. All others were removed from the
 /// protocol years ago.
+// MS-01
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum OpCode {
@@ -62,6 +64,7 @@ impl Header {
     ///
     /// [`WireError::Cut`] on fewer bytes, [`WireError::MessageLength`],
     /// [`WireError::UnknownOpCode`].
+    // MS-15
     pub fn parse(bytes: &[u8], limit: MessageLimit) -> Result<Self, WireError> {
         let mut reader = Reader::new(bytes, 0);
         let message_length = limit.check(reader.i32("messageLength")?)?;
@@ -173,6 +176,7 @@ mod tests {
         Header::parse(&bytes, MessageLimit::DEFAULT)
     }
 
+    // MS-02
     #[test]
     fn is_written_as_it_was_read() {
         let header = Header {
@@ -192,6 +196,7 @@ mod tests {
         assert_eq!(with(16, 2013).map(|header| header.message_length), Ok(16));
     }
 
+    // MS-01
     #[test]
     fn only_four_opcodes_pass() {
         for op_code in [OpCode::Reply, OpCode::Query, OpCode::Compressed, OpCode::Msg] {

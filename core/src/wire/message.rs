@@ -33,6 +33,7 @@ impl<'a> Message<'a> {
     ///
     /// [`WireError::UnexpectedOpCode`] for anything but OP_MSG; a compressed one goes through
     /// [`decompress`](super::decompress) first. Otherwise what the checks find.
+    // MS-02
     pub fn parse(frame: Frame<'a>) -> Result<Self, WireError> {
         frame.expect(OpCode::Msg)?;
         let mut reader = Reader::new(frame.bytes(), HEADER_LENGTH);
@@ -114,6 +115,7 @@ pub(super) fn command_name(command: &RawDocument) -> Option<&str> {
     Some(name.as_str())
 }
 
+// MS-14
 fn check_checksum(message: &[u8], mut end: Reader<'_>) -> Result<(), WireError> {
     let covered = end.offset();
     let expected = end.u32("checksum")?;

@@ -55,6 +55,7 @@ impl<'a> DocumentSequence<'a> {
 }
 
 /// Checks all sections, and finds the one body.
+// MS-04
 pub(super) fn check_sections<'a>(mut sections: Reader<'a>) -> Result<&'a RawDocument, WireError> {
     let mut body = None;
     let mut names = Names { all: sections.clone(), offsets: SmallVec::new() };

@@ -24,6 +24,7 @@ use super::{Flags, HEADER_LENGTH, Header, Ids, MessageLimit, OpCode, WireError};
 /// assert_eq!(message.finish(MessageLimit::DEFAULT), Ok(buffer.len()));
 /// # Ok::<(), cenote_core::wire::WireError>(())
 /// ```
+// HS-02
 pub struct MessageWriter<'b> {
     buffer: &'b mut Vec<u8>,
     start: usize,
@@ -50,6 +51,7 @@ impl<'b> MessageWriter<'b> {
     ///
     /// [`WireError::EmptyCommand`]; [`WireError::DatabaseTwice`]; [`WireError::BadName`] for a
     /// database with a zero byte in its name.
+    // MS-13
     pub fn command(
         buffer: &'b mut Vec<u8>,
         ids: Ids,
@@ -69,6 +71,7 @@ impl<'b> MessageWriter<'b> {
     /// # Errors
     ///
     /// [`WireError::BadName`] for an identifier with a zero byte.
+    // MS-12
     pub fn sequence<D: AsRef<RawDocument>>(
         &mut self,
         identifier: &str,
@@ -100,6 +103,7 @@ impl<'b> MessageWriter<'b> {
     /// # Errors
     ///
     /// [`WireError::MessageTooLarge`] above the limit; the buffer is as it was before.
+    // MS-03
     pub fn finish(mut self, limit: MessageLimit) -> Result<usize, WireError> {
         let got = self.message_length();
         let refused = WireError::MessageTooLarge { got, max: limit.bytes() };
@@ -136,6 +140,7 @@ impl<'b> MessageWriter<'b> {
     }
 
     /// The command up to its terminator, `$db` as one more element, and the terminator again.
+    // MS-11
     fn put_with_database(&mut self, command: &[u8], database: &str) {
         const STRING: u8 = 0x02;
         let start = self.buffer.len();

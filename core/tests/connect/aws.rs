@@ -53,6 +53,7 @@ fn payload(command: &Document) -> Document {
     Document::try_from(payload).expect("BSON")
 }
 
+// AU-55
 #[test]
 fn the_client_signs_a_request() {
     for (options, signature, token) in [
@@ -81,6 +82,7 @@ fn the_client_signs_a_request() {
     }
 }
 
+// AU-55
 #[test]
 fn challenges_that_are_not_signed() {
     let good = server_nonce();

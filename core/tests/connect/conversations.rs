@@ -20,6 +20,7 @@ pub(crate) fn names(commands: &[Document]) -> Vec<&str> {
     commands.iter().filter_map(|command| command.keys().next()).map(String::as_str).collect()
 }
 
+// HS-42, AU-01, AU-08
 // AU-20 to AU-22, AU-37, HS-45
 #[test]
 fn scram_in_all_its_lengths() {
@@ -43,7 +44,7 @@ fn scram_in_all_its_lengths() {
     }
 }
 
-// AU-10, AU-11, HS-43, HS-47
+// HS-41, HS-43, HS-46, HS-47, AU-10, AU-11, AU-41
 #[test]
 fn without_a_mechanism_the_server_is_asked() {
     let uri = "mongodb://user:pencil@db";
@@ -98,6 +99,7 @@ fn a_result_is_computed_once() {
     }
 }
 
+// AU-41
 // AU-12, ER-31: a refusal after hello is authentication's.
 #[test]
 fn a_wrong_password_is_refused_by_the_server() {

@@ -29,6 +29,7 @@ fn read(uri: &str, reply: &Document) -> Result<ConnectionDescription, Connection
     outcome.result
 }
 
+// HS-48
 // HS-02 to HS-05, HS-10, CM-02, CF-23 to CF-25
 #[test]
 fn the_old_name_and_everything_else() {
@@ -76,7 +77,7 @@ fn a_declared_api_is_declared_every_time() {
     }
 }
 
-// CM-01, CM-03, CM-05, CM-06, CF-26
+// HS-40, CM-01, CM-03, CM-05, CM-06, CM-14, CF-26
 #[cfg(all(feature = "snappy", feature = "zlib", feature = "zstd"))]
 #[test]
 fn the_first_compressor_of_ours_that_they_have() {
@@ -100,6 +101,7 @@ fn the_first_compressor_of_ours_that_they_have() {
     }
 }
 
+// CO-20, CO-21
 // HS-11: everything that is kept.
 #[test]
 fn a_full_reply() {
@@ -182,6 +184,7 @@ fn behind_a_load_balancer_there_is_a_service() {
     assert_eq!(error.to_string(), "hello: `serviceId` in the reply is not an ObjectId");
 }
 
+// HS-01
 // ER-36, T-58: a refusal is not a network error.
 #[test]
 fn a_refused_hello() {

@@ -114,6 +114,7 @@ fn check_secrecy(outcome: &Outcome) {
 }
 
 /// Without a token that is known, hello carries none.
+// AU-55
 #[test]
 fn a_token_is_asked_for_after_hello() {
     let outcome = play(establish(), true, NEW);
@@ -144,6 +145,7 @@ fn hello_carries_a_token_that_is_known() {
 }
 
 /// It may have been ignored in hello, so that it is sent once more before another one is asked for.
+// AU-55
 #[test]
 fn a_known_token_that_is_refused_is_replaced_once() {
     let mut first = establish();

@@ -170,6 +170,7 @@ fn deep(levels: usize) -> Vec<u8> {
     (0..levels).fold(rawdoc! {}, |inner, _| rawdoc! { "d": inner }).into_bytes()
 }
 
+// MS-10
 // CM-13, MS-05, MS-07, MS-09, MS-15: in hello, and after it.
 #[test]
 fn damaged_messages() {
@@ -213,6 +214,7 @@ fn a_reply_that_is_cut() {
 }
 
 /// Undamaged it goes through, so that the damages are what fails.
+// HS-02
 #[test]
 fn whole_messages() {
     let description = establish(usize::MAX, |_| {}).expect("nothing is wrong");

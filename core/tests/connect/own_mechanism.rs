@@ -103,6 +103,7 @@ fn payload(command: &Document) -> &[u8] {
     command.get_binary_generic("payload").expect("a payload")
 }
 
+// AU-55
 #[test]
 fn challenges_are_answered_until_the_server_ends() {
     let (_, options) = with(Echo::default());

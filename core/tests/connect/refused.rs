@@ -237,6 +237,7 @@ fn fewer_iterations_may_be_too_many() {
     assert!(!taken.contains("iterations"), "{taken}");
 }
 
+// SD-22
 // ER-30, ER-31, T-57: the labels follow from how far the connection had come, and an
 // authentication that began in hello is hello until that has been answered.
 #[test]
@@ -342,6 +343,7 @@ fn a_reply_in_place_of_keys_is_refused() {
     assert_eq!(error.to_string(), "authentication: a reply to nothing that was sent");
 }
 
+// HS-01
 #[test]
 fn a_reply_to_nothing_is_refused() {
     let mut cache = ScramCache::default();

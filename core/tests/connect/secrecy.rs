@@ -56,6 +56,7 @@ impl Shown {
     }
 }
 
+// AU-60
 #[test]
 fn a_conversation_shows_nothing() {
     for mechanism in ["SCRAM-SHA-1", "SCRAM-SHA-256", "PLAIN"] {
@@ -143,6 +144,7 @@ fn collect_payloads(document: &Document, payloads: &mut Vec<Vec<u8>>) {
 
 /// Errors repeat what the server says, which may be what it was told, only where it names a reason
 /// of its own.
+// AU-60
 #[test]
 fn errors_show_nothing() {
     let lies: [fn(usize, &mut Document); 5] = [

@@ -145,6 +145,7 @@ impl Server {
 
     fn start(&mut self, command: &Document) -> Document {
         assert_eq!(command.get_str("mechanism").ok(), Some(self.mechanism.name()));
+        // AU-21
         assert_eq!(command.get_document("options").ok(), Some(&doc! { "skipEmptyExchange": true }));
         let first = payload(command);
         self.talk.first_bare = first.strip_prefix("n,,").expect("no channel binding").to_owned();

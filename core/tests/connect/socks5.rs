@@ -81,6 +81,7 @@ fn with_a_login() {
 }
 
 /// The address in the answer may be of each type; what follows it is not the proxy's.
+// SX-05
 #[test]
 fn answers_of_all_lengths() {
     let mut named = vec![5, 0, 0, 3, 255];

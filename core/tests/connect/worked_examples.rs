@@ -69,6 +69,7 @@ fn name(command: &Document) -> &str {
     command.keys().next().expect("a name")
 }
 
+// AU-20, AU-31, AU-34, AU-39
 #[test]
 fn without_speculation() {
     for example in &EXAMPLES {
@@ -91,7 +92,7 @@ fn without_speculation() {
     }
 }
 
-// HS-44
+// HS-44, AU-39
 #[test]
 fn with_speculation() {
     for example in &EXAMPLES {

@@ -185,6 +185,7 @@ pub(super) fn visit_selection(visit: Visit<'_>) {
     }
 }
 
+// LG-49
 #[test]
 fn every_event_has_its_record() {
     let mut messages = Vec::new();
@@ -195,6 +196,7 @@ fn every_event_has_its_record() {
             assert_eq!(record.to_string(), line);
             assert_eq!(record.component(), component);
             let is_wait = message.starts_with("Waiting");
+            // LG-51
             let severity = if is_wait { Severity::Info } else { Severity::Debug };
             assert_eq!(record.severity(), severity);
             messages.push(message.to_owned());

@@ -36,6 +36,9 @@ const ADDRESSES: [(&str, &str, &str); 4] = [
     ),
 ];
 
+// PS-07, EV-02, EV-05, EV-28, LG-01, LG-02, LG-03, LG-04, LG-05, LG-06, LG-07, LG-09, LG-20, LG-21,
+// LG-22, LG-23, LG-24, LG-25, LG-26, LG-27, LG-28, LG-29, LG-30, LG-31, LG-32, LG-33, LG-37, LG-53,
+// DU-08
 #[test]
 fn every_event_has_its_record() {
     let rows = rows();
@@ -45,6 +48,7 @@ fn every_event_has_its_record() {
             let record = LogRecord::new(event, &address, &LogSettings::default());
             assert_eq!(record.message(), *message);
             assert_eq!(record.component(), Component::Connection);
+            // LG-51
             assert_eq!(record.severity(), LogRecord::SEVERITY);
             let fields = format!("{address_fields} {fields}").replace('@', address_in_line);
             assert_eq!(shown(&record), fields.trim_end());

@@ -34,6 +34,7 @@ fn pool_rows() -> Vec<Row> {
         interrupt_in_use_connections: true,
     };
     let all = PoolOptions::default()
+        // OP-11
         .with_max_pool_size(20)
         .with_min_pool_size(1)
         .with_max_idle_time(Duration::from_secs(60))
@@ -211,6 +212,7 @@ fn check_out_rows() -> Vec<Row> {
 }
 
 /// Those of the draft of DRIVERS-2884.
+// LR-09
 fn pending_response_rows() -> Vec<Row> {
     let (connection_id, request_id, duration) = (7, -9, Duration::from_millis(3).into());
     let failed = |reason| Event::ConnectionPendingResponseFailed {

@@ -118,6 +118,7 @@ impl Witness {
             Action::MarkReady => assert!(self.is_known, "SD-03"),
             Action::ClearPool { .. } => assert!(!self.is_known, "SD-06"),
             Action::EmitEvent(Event::ServerHeartbeatStarted { awaited, .. }) => {
+                // SM-01
                 assert_eq!(self.beating, 0, "one check at a time");
                 self.beating = 1;
                 // SM-05, but for streams, and the second attempt (SM-06).

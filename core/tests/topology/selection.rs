@@ -56,6 +56,7 @@ fn a_secondary_that_says_nothing_of_its_writes_is_stale() {
     assert!(suitable(topology, &preference, HEARTBEAT, &[]).unwrap().is_empty());
 }
 
+// SD-53
 #[test]
 fn two_different_servers_are_drawn() {
     assert_eq!(choose_of_two(&[] as &[u64], 7, |busy| *busy), None);

@@ -171,6 +171,7 @@ impl Client {
     /// # Ok(())
     /// # }
     /// ```
+    // CS-17
     #[track_caller]
     pub fn command_with(
         &self,

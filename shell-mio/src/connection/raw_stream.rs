@@ -99,6 +99,7 @@ impl RawStream<'_> {
     ///
     /// The stream has ended, there was an error other than a timeout of reading, bytes of TLS itself cannot be
     /// sent, or the pool interrupted the connection. It cannot be used again then.
+    // CO-19
     pub fn done(mut self) -> io::Result<()> {
         self.flush()?;
         if self.is_broken {
@@ -180,6 +181,7 @@ fn check(
     }
 }
 
+// ER-07
 fn aborted(error: InterruptedError) -> io::Error {
     io::Error::new(ErrorKind::ConnectionAborted, error)
 }

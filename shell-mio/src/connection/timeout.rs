@@ -32,6 +32,7 @@ impl Timeout {
     /// # Errors
     ///
     /// The timeout that is over.
+    // CS-13
     pub(super) fn next(self) -> Result<Option<Wait>, Duration> {
         let each = self.each.map(|each| Wait { left: each, timeout: each });
         let Some(Deadline { at, after }) = self.deadline else { return Ok(each) };

@@ -26,6 +26,7 @@ fn uri(endpoint: &Endpoint, secret: &str, token: Option<&str>) -> String {
     format!("mongodb://{ACCESS}:{secret}@{address}/?authMechanism=MONGODB-AWS{token}")
 }
 
+// AU-55
 fn keys_with_and_without_a_token(shell: Shell) {
     for (token, host) in [
         (None, "sts.amazonaws.com"),

@@ -186,6 +186,7 @@ fn a_tls_handshake_that_is_refused_for_a_while(shell: Shell) {
     }
 }
 
+// AU-03, LN-06
 // SD-24: monitors do not log in, so that it is the first check-out that finds out.
 fn a_wrong_password(shell: Shell) {
     let settings =
@@ -294,7 +295,7 @@ fn connection_strings_that_are_none() {
     assert_eq!(builder.expect("a connection string").warnings().len(), 2);
 }
 
-// AU-07
+// AU-07, AU-55
 #[tokio::test]
 async fn a_mechanism_that_is_not_supported_is_refused_before_any_connection() {
     for (mechanism, options) in [
@@ -336,6 +337,7 @@ async fn options_that_contradict_each_other() {
 }
 
 /// The same host twice is one server.
+// SD-07
 fn a_host_that_is_named_twice(shell: Shell) {
     let only = standalone();
     let world = World::of(shell, &[&only, &only], "");

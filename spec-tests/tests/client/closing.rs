@@ -27,6 +27,7 @@ fn is_closed(error: &ClientError) -> bool {
     matches!(error, ClientError::Selection(SelectionError::Closed))
 }
 
+// OP-12, PCL-08, SM-13
 // SD-10: monitors end, pools close, nothing is left. Each pool tells of itself in its own order, and
 // the report of one does not wait for another.
 fn nothing_is_left(shell: Shell) {
@@ -50,6 +51,7 @@ fn nothing_is_left(shell: Shell) {
 
 /// In that of the connection string. None of these pools was ever ready, so that no other thread has
 /// anything to tell of them meanwhile, and they are told of in the order in which they were closed.
+// PCL-05
 fn pools_close_in_their_order(shell: Shell) {
     let hosts = ["127.0.0.1:3", "127.0.0.1:1", "127.0.0.1:4", "127.0.0.1:2"];
     let world = World::new(shell, &format!("mongodb://{}", hosts.join(",")));
@@ -70,6 +72,7 @@ fn who_waits_hears_of_it(shell: Shell) {
 }
 
 /// What is still out is told, and comes home later.
+// ND-09
 fn what_is_still_out(shell: Shell) {
     let only = standalone();
     let world = World::of(shell, &[&only], "");
@@ -99,6 +102,7 @@ fn closing_waits_for_what_is_out(shell: Shell) {
 }
 
 /// The last clone that is dropped closes, sockets of monitors and of pools.
+// SM-13
 fn dropped_it_closes(shell: Shell) {
     let only = standalone();
     let world = World::of(shell, &[&only], "");

@@ -101,6 +101,7 @@ impl World {
     }
 }
 
+// AU-55
 // Prose tests 1.1 and 1.2.
 fn the_callback_is_called_once_for_many_connections(shell: Shell) {
     let world = world(shell, &[GOOD]);
@@ -203,6 +204,7 @@ fn what_does_not_go_with_a_callback(shell: Shell) {
     assert!(error.contains("MONGODB-OIDC needs a callback that returns access tokens"), "{error}");
 }
 
+// AU-55
 // Prose test 3.1: with a new connection.
 fn a_token_of_the_cache_that_has_expired_is_replaced(shell: Shell) {
     let world = world(shell, &[GOOD, NEWER]);

@@ -42,7 +42,7 @@ fn options() -> PoolOptions {
         .with_wait_queue_timeout(Duration::from_secs(4))
 }
 
-// PT-01, PT-03.
+// OP-01, OP-10, OP-13, PT-03, PT-01.
 fn cmap_1_and_3_every_option_of_pools_is_given_to_the_client_and_in_its_uri(shell: Shell) {
     let only = standalone();
     let given = options().with_leak_detection_threshold(Duration::from_secs(60));
@@ -69,7 +69,7 @@ fn options_that_are_changed_keep_the_others_of_the_uri(shell: Shell) {
     client.close();
 }
 
-// PT-02.
+// OP-12, PT-02.
 fn cmap_2_all_pools_of_a_client_have_the_same_options(shell: Shell) {
     let set = three();
     let world = World::of(shell, &[&set[0], &set[1], &set[2]], OPTIONS);
@@ -79,7 +79,7 @@ fn cmap_2_all_pools_of_a_client_have_the_same_options(shell: Shell) {
     world.client.close();
 }
 
-// PT-04.
+// CO-01, PS-05, EV-03, PT-04.
 fn cmap_4_one_subscription_hears_of_all_pools(shell: Shell) {
     let set = three();
     let world = World::of(shell, &[&set[0], &set[1], &set[2]], "replicaSet=rs0");
@@ -131,6 +131,7 @@ fn cmap_5_a_connection_that_fails_fails_its_check_out(shell: Shell) {
     world.client.close();
 }
 
+// PRD-05, SD-02, SD-40, HS-20
 // SD-09: "Connection Pool Management" of SDAM's prose tests. Polled: of a server that streams, the
 // next command is one for a round-trip time, whose failure means nothing (SD-42).
 fn sdam_heartbeats_make_pools_ready_and_clear_them(shell: Shell) {

@@ -24,6 +24,7 @@ on_all_runtimes!(
     what_selects_a_server_is_shown,
 );
 
+// SD-04
 // SD-02, SD-07: what each member is, a pool for each, and a server for each wish.
 fn each_member_is_seen_as_what_it_is(shell: Shell) {
     let set = three();
@@ -78,6 +79,7 @@ fn a_standalone_server_that_becomes_an_arbiter(shell: Shell) {
     world.client.close();
 }
 
+// OP-10, LN-04, ND-01
 // SD-50, SD-51, ND-03: two sockets a server, which are not the pool's and log in to nothing. No event of a pool
 // tells of them (EV-29), and every other socket is the pool's (PS-06).
 fn two_monitoring_sockets_a_server(shell: Shell) {
@@ -103,6 +105,7 @@ fn two_monitoring_sockets_a_server(shell: Shell) {
     }
 }
 
+// SM-04
 // A step-down is told by the stream, not found out ten seconds later; and the pool of the member that stepped
 // down stays as it is (SD-08).
 fn a_change_of_primary(shell: Shell) {
@@ -125,6 +128,7 @@ fn a_change_of_primary(shell: Shell) {
     world.client.close();
 }
 
+// PCR-01
 // SD-09: the pool is ready after the first heartbeat, and each check ends.
 fn what_is_told_of_a_server(shell: Shell) {
     let only = member(Role::Primary);

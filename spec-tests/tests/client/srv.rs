@@ -88,6 +88,7 @@ fn until_asked(names: &NameServer, times: u64) {
     });
 }
 
+// TL-01
 // OP-53: TLS is on without a word about it.
 fn servers_are_looked_up_with_tls(shell: Shell) {
     let settings = || Settings { topology: Topology::Mongos, ..Settings::default() };
@@ -273,6 +274,7 @@ fn members_of_a_replica_set_are_not_followed(shell: Shell) {
 }
 
 /// The prose test 9.
+// LB-40
 fn a_load_balancer_is_not_followed(shell: Shell) {
     is_not_followed(shell, &balanced(), &[TxtRecord::from("loadBalanced=true")]);
 }

@@ -22,6 +22,7 @@ on_all_runtimes!(
 /// The connections that are closed, and those that are reset.
 const REFUSED: [RangeInclusive<u64>; 2] = [20..=44, 45..=69];
 
+// PS-13, ER-34, ER-37, SD-22
 fn connections_that_are_closed_clear_nothing(shell: Shell) {
     storm(shell, ListenOptions::default(), refuse);
 }

@@ -22,6 +22,7 @@ on_all_runtimes!(
     a_write_concern_error_tells_of_the_server,
 );
 
+// INT-08, SD-52
 // SD-41: a server that hangs is cleared with an interrupt, within connectTimeoutMS and heartbeatFrequencyMS; the
 // operations that hang with it fail at once, with the error that may be tried again; and it is asked
 // again at once (SM-06).

@@ -49,6 +49,7 @@ fn story(messages: &Messages, operation: &str) -> Vec<String> {
     all.iter().map(name).collect()
 }
 
+// LG-43
 #[test]
 fn messages_have_the_words_and_keys_of_the_specification() {
     let messages = Messages::collect(TARGET, Level::DEBUG);
@@ -131,6 +132,7 @@ fn what_cannot_be(messages: &Messages, client: &dyn crate::run::AnyClient) {
 }
 
 /// Where only INFO is wanted, a selection that waits says so, and nothing else is said.
+// LG-52
 #[test]
 fn at_info_only_the_wait_is_logged() {
     let messages = Messages::collect(TARGET, Level::INFO);

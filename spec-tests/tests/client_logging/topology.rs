@@ -70,6 +70,7 @@ fn behind_a_load_balancer(messages: &Messages, make: Make) {
     assert_eq!(descriptions, [unknown, known, "Unknown".to_owned()]);
 }
 
+// LG-49
 #[test]
 fn messages_have_the_words_and_keys_of_the_specification() {
     let messages = Messages::collect(TARGET, Level::DEBUG);

@@ -80,6 +80,7 @@ pub(crate) fn run_with(act: impl FnOnce()) -> ! {
 }
 
 /// The documented way.
+// FK-02
 fn resets(parent: Parent) {
     let Parent { runtime, pool, mut first, second, judge, .. } = parent;
     assert!(second.is_none());
@@ -115,6 +116,7 @@ fn resets(parent: Parent) {
 }
 
 /// Without a reset: the idle one is refused, and the pool begins anew by itself.
+// FK-03
 fn uses_what_is_idle(parent: Parent) {
     let Parent { runtime, pool, first, second: _, judge, .. } = parent;
     std::mem::forget(runtime);
@@ -131,6 +133,7 @@ fn uses_what_is_idle(parent: Parent) {
 }
 
 /// Without a reset: what would open a connection fails, and the next attempt opens it.
+// PS-04, FK-03
 fn opens_another_one(parent: Parent) {
     let Parent { runtime, pool, first, second, judge, .. } = parent;
     std::mem::forget(runtime);
@@ -160,6 +163,7 @@ fn does_not_wait_with_others(parent: Parent) {
 }
 
 /// Neither commands nor what goes past the guard.
+// FK-04
 fn uses_what_is_out(parent: Parent) {
     let Parent { runtime, pool, mut first, second, judge, .. } = parent;
     std::mem::forget(runtime);

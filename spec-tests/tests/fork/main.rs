@@ -56,6 +56,7 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
+// PS-04, FK-01
 fn story(child: &Child, tls: bool, threads: bool) {
     let context = format!("{}, tls: {tls}, threads: {threads}", child.name);
     let mut server = Process::start(tls);

@@ -37,6 +37,7 @@ const REFUSALS: &[Refusal] = &[
     ),
     (|document| document["poolOptions"]["maxConnecting"] = json!(0), "maxConnecting is 0"),
     (
+        // OP-16
         |document| document["poolOptions"]["backgroundThreadIntervalMS"] = json!(0),
         "backgroundThreadIntervalMS must not be 0",
     ),

@@ -31,6 +31,7 @@ fn verdict(error: &ConnectionError) -> (Stage, bool, bool) {
     (error.stage(), error.is_timeout(), error.is_overload())
 }
 
+// ER-30
 fn no_server_listens(shell: Shell) {
     let endpoint = plain();
     let (pool, events) = pool(shell, &endpoint.uri());
@@ -41,11 +42,13 @@ fn no_server_listens(shell: Shell) {
     assert!(ping(&pool), "the pool is as it was");
 }
 
+// ER-32
 fn a_name_that_does_not_exist(shell: Shell) {
     let (pool, _) = pool(shell, "mongodb://absent.invalid/");
     assert_eq!(verdict(&refusal(&pool)), (Stage::Dns, false, false));
 }
 
+// OP-18, ER-31, CS-03, AU-04
 fn a_server_that_stalls_stage_by_stage(shell: Shell) {
     let settings =
         Settings { auth: true, users: vec![User::new("app", "pencil")], ..Settings::default() };
@@ -67,6 +70,7 @@ fn a_server_that_stalls_stage_by_stage(shell: Shell) {
     assert_eq!(verdict(&refusal(&stalled)), (Stage::TlsIo, true, true));
 }
 
+// ER-33, TL-08
 fn handshakes_of_tls_that_end_early(shell: Shell) {
     let endpoint = tls(Settings::default());
     for bytes in [0, 1, 100] {
@@ -123,6 +127,7 @@ fn a_client_certificate_that_the_server_misses(shell: Shell) {
     }
 }
 
+// ER-32, TL-02, TL-08
 fn untrusted_certificates(shell: Shell) {
     for certificate in [
         ServerCertificate::Expired,
@@ -150,6 +155,7 @@ fn untrusted_certificates(shell: Shell) {
     }
 }
 
+// ER-30, CM-13, MS-01, MS-14
 fn invalid_replies(shell: Shell) {
     let endpoint = plain();
     // A decompression bomb takes long to make on a busy machine, without optimisation.
@@ -197,6 +203,7 @@ fn hostile_texts_in_each_field(shell: Shell) {
     }
 }
 
+// AU-33, AU-37
 fn servers_that_cheat_during_scram(shell: Shell) {
     let settings =
         Settings { auth: true, users: vec![User::new("app", "pencil")], ..Settings::default() };
@@ -235,6 +242,7 @@ fn wire_versions_that_do_not_overlap(shell: Shell) {
     }
 }
 
+// OP-20, ES-06
 // CS-05, CS-06, CS-07: besides `connectTimeoutMS`, each command of the handshake has its own time; with `timeoutMS`
 // it has what the check-out has left.
 fn a_command_of_the_handshake_has_its_own_time(shell: Shell) {

@@ -46,6 +46,7 @@ fn is_cleared(events: &Events) -> bool {
     events.iter().any(|event| matches!(event, Event::ConnectionPoolCleared { .. }))
 }
 
+// BG-01
 fn a_connection_that_the_peer_ended_is_not_handed_out(shell: Shell) {
     for endpoint in [plain(), tls(Settings::default())] {
         for ending in [Ending::Close, Ending::Fin, Ending::Reset] {
@@ -124,6 +125,7 @@ fn wait_for(what: &str, mut is_there: impl FnMut() -> bool) {
     }
 }
 
+// PO-01, PO-05, BG-01, BG-02, ND-05
 fn the_minimum_is_restored_without_a_check_out(shell: Shell) {
     let endpoint = plain();
     let (pool, events) = pool(shell, &with(&endpoint.uri(), "minPoolSize=3"));

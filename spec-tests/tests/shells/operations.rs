@@ -23,6 +23,7 @@ on_all_runtimes!(
     the_pool_recovers_from_a_restart,
 );
 
+// INT-02, INT-03, INT-04, INT-06, BG-03, ER-07
 fn an_interrupt_ends_a_command_at_once(shell: Shell) {
     for endpoint in [plain(), tls(Settings::default())] {
         let (pool, events) = pool(shell, &endpoint.uri());
@@ -45,6 +46,7 @@ fn an_interrupt_ends_a_command_at_once(shell: Shell) {
     }
 }
 
+// CO-11
 fn a_command_error_leaves_the_connection_usable(shell: Shell) {
     let endpoint = plain();
     let (pool, _) = pool(shell, &endpoint.uri());
@@ -80,6 +82,7 @@ fn a_command_error_keeps_the_whole_reply(shell: Shell) {
     assert_eq!(reply, connection.receive().expect("a reply").body());
 }
 
+// CO-02, CO-08, CO-11, IN-05
 fn a_protocol_violation_closes_the_connection(shell: Shell) {
     let endpoint = plain();
     let (pool, events) = pool(shell, &endpoint.uri());
@@ -113,6 +116,7 @@ fn a_protocol_violation_closes_the_connection(shell: Shell) {
     assert_eq!(closed(&events, count), vec!["error"; count]);
 }
 
+// OP-19, CS-06
 fn a_socket_timeout(shell: Shell) {
     let endpoint = plain();
     let (pool, _) = pool(shell, &with(&endpoint.uri(), "socketTimeoutMS=50"));

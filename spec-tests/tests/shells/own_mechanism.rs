@@ -60,6 +60,7 @@ fn endpoint() -> Endpoint {
     Endpoint::start(settings, ListenOptions::default()).expect("it starts")
 }
 
+// AU-55
 fn the_server_accepts_it(shell: Shell) {
     let endpoint = endpoint();
     let uri = format!("mongodb://{}", endpoint.address());

@@ -62,6 +62,7 @@ fn count(connection: &mut dyn AnyConnection, collection: &str) -> usize {
 }
 
 /// With every compressor and without, over TLS: small, large, with sequences and checksums.
+// MS-12
 fn whole_messages_are_exchanged(shell: Shell) {
     let endpoint = tls(Settings::default());
     for (name, compressor) in [
@@ -126,6 +127,7 @@ fn the_limit_of_messages_is_the_servers(shell: Shell) {
     assert_ne!(first, second);
 }
 
+// MS-06, LN-07
 // CO-19, MS-08: no reply comes, and the connection is usable at once.
 fn an_unacknowledged_write(shell: Shell) {
     for compressors in ["", "compressors=zstd"] {
@@ -173,6 +175,7 @@ fn an_unacknowledged_write_may_be_sent_as_a_command(shell: Shell) {
     }
 }
 
+// CO-04, MS-03
 fn misuse_is_refused_and_leaves_the_connection_usable(shell: Shell) {
     let endpoint = plain();
     let (pool, events) = pool(shell, &endpoint.uri());
@@ -218,7 +221,7 @@ fn begin_exhaust(connection: &mut dyn AnyConnection) {
     connection.send(&bytes).expect("it works");
 }
 
-// CO-19, MS-09.
+// CO-19, MS-06, MS-09.
 fn exhaust_replies(shell: Shell) {
     let endpoint = plain();
     let (pool, events) = pool(shell, &endpoint.uri());
@@ -248,6 +251,7 @@ fn a_reply_that_is_not_received_closes_the_connection(shell: Shell) {
     assert_eq!(closed(&events, 1), ["error"]);
 }
 
+// ER-07
 fn an_interrupt_and_a_timeout_end_an_exchange(shell: Shell) {
     let endpoint = plain();
     let (pool, events) = pool(shell, &with(&endpoint.uri(), "socketTimeoutMS=30"));

@@ -31,10 +31,12 @@ const PART: Range<usize> = 16..28;
 
 const CHILD: &str = "CENOTE_TEST_MASKED_URI";
 
+// AU-60
 fn plain_leaves_no_password_in_memory(shell: Shell) {
     look_for_password(shell, || User::plain("ldap", PASSWORD));
 }
 
+// AU-60
 fn scram_leaves_no_password_in_memory(shell: Shell) {
     look_for_password(shell, || User::new("app", PASSWORD));
 }

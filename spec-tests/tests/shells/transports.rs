@@ -32,6 +32,7 @@ on_all_runtimes!(
     through_a_proxy_with_tls_to_the_server,
 );
 
+// CO-01, IN-06
 fn plain_tcp(shell: Shell) {
     let endpoint = plain();
     let (pool, _) = pool(shell, &endpoint.uri());
@@ -42,6 +43,7 @@ fn plain_tcp(shell: Shell) {
     pool.close();
 }
 
+// CO-07, ES-01, ES-02, OUT-14, AU-01, AU-32, AU-41, AU-50
 fn each_mechanism_logs_in(shell: Shell) {
     let certificate = User::x509(Certificates::CLIENT_SUBJECT);
     let users = [
@@ -102,7 +104,7 @@ fn nonce(hello: &[u8]) -> Vec<u8> {
     nonce
 }
 
-// TL-11.
+// TL-02, TL-11.
 fn x509_needs_the_client_certificate(shell: Shell) {
     let users = vec![User::x509(Certificates::CLIENT_SUBJECT)];
     let endpoint = tls(Settings { auth: true, users, ..Settings::default() });
@@ -115,6 +117,7 @@ fn x509_needs_the_client_certificate(shell: Shell) {
     assert!(ping(&pool(shell, &uri).0));
 }
 
+// DU-02
 // TL-09: it has a permit of maxConnecting, and its time is in the event.
 fn tls_is_part_of_establishing_a_connection(shell: Shell) {
     let endpoint = tls(Settings::default());
@@ -139,6 +142,7 @@ fn tls_is_part_of_establishing_a_connection(shell: Shell) {
     assert!(ready >= Some(Duration::from_millis(500)), "{ready:?}");
 }
 
+// OP-27, CO-07, CO-21, ES-02, OUT-14, CM-07, CM-14
 fn each_compressor_compresses(shell: Shell) {
     let endpoint = plain();
     for (name, compressor) in
@@ -157,7 +161,7 @@ fn each_compressor_compresses(shell: Shell) {
     }
 }
 
-// CM-11.
+// OP-28, CM-11.
 fn zlib_has_the_level_that_was_set(shell: Shell) {
     let endpoint = plain();
     let [stored, compressed] = [0, 9].map(|level| {
@@ -183,6 +187,7 @@ fn a_unix_domain_socket(shell: Shell) {
     assert!(ping(&pool));
 }
 
+// CO-21, CLB-06
 fn behind_a_load_balancer_each_connection_knows_its_service(shell: Shell) {
     let topology = Topology::LoadBalanced(LoadBalanced { services: 2 });
     let endpoint = tls(Settings { topology, ..Settings::default() });
@@ -210,6 +215,7 @@ fn behind_a_load_balancer_each_connection_knows_its_service(shell: Shell) {
     assert_eq!(pool.snapshot().available, 1);
 }
 
+// LB-12
 fn a_server_that_is_no_load_balancer_is_refused(shell: Shell) {
     let endpoint = plain();
     let (pool, _) = pool(shell, &with(&endpoint.uri(), "loadBalanced=true"));
@@ -259,6 +265,7 @@ fn relay(mut client: TcpStream, login: bool) -> io::Result<()> {
     client.shutdown(Shutdown::Write)
 }
 
+// ER-32, SX-05, SX-06
 fn through_a_proxy_with_tls_to_the_server(shell: Shell) {
     let endpoint = tls(Settings::default());
     let port = proxy(false).expect("it works");

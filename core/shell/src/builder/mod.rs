@@ -209,6 +209,7 @@ impl<P: BuiltPool> Builder<P> {
     }
 
     /// The options of the pool, as the connection string and the calls so far have set them.
+    // OP-52
     #[must_use]
     pub const fn options(&self) -> &PoolOptions {
         &self.0.options
@@ -298,6 +299,7 @@ impl<P: BuiltPool> Builder<P> {
     /// Sets how log messages are made. Without it the environment variables count, read once for the whole
     /// process; how they can override the program, [`LogSettings`] says. Which messages are logged, and where,
     /// is decided by the application's `tracing` subscriber.
+    // LG-54
     #[must_use]
     pub fn log_settings(mut self, settings: LogSettings) -> Self {
         self.0.log = Some(settings);

@@ -57,6 +57,7 @@ impl<C: BuiltClient> ClientBuilder<C> {
     /// # Errors
     ///
     /// The connection string is invalid, or a file it names cannot be read.
+    // OP-10
     pub fn from_uri(uri: &str) -> Result<Self, ClientBuildError> {
         Self::from_connection_string(ConnectionString::parse(uri).map_err(BuildError::from)?)
     }

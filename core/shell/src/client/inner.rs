@@ -51,6 +51,7 @@ impl<R: Network> ClientInner<R> {
     ///
     /// Options that contradict each other, or a folder for traces that cannot be created. Then nothing is left
     /// running.
+    // OP-12, PCR-01, ND-01
     pub fn start<P>(mut plan: ClientPlan<P>, runtime: R) -> Result<Self, ClientBuildError>
     where
         P: BuiltPool<Connector = MongoConnector<R>> + 'static,
@@ -223,7 +224,7 @@ impl<R: Network> ClientInner<R> {
     /// Closes the client for good, and waits for nothing: first callers that wait for a server hear of it, then
     /// the monitors end, then the pools close, in the order of the connection string. In a child process the
     /// monitors and pools of the parent are left alone.
-    // SD-10.
+    // SD-10, ND-09.
     pub fn close_at_once(&self) {
         let was_closed = self.servers.close();
         self.shared.news.notify_all();

@@ -219,6 +219,7 @@ impl<R: Network<Connection = Connection<R>> + CurrentRuntime> Client<R> {
     /// # Ok(())
     /// # }
     /// ```
+    // CS-17
     #[track_caller]
     pub fn command_with<'a>(
         &'a self,

@@ -41,7 +41,7 @@ use crate::runtime::{CurrentRuntime, Network};
 /// # Ok(())
 /// # }
 /// ```
-// LB-30, LB-35, LB-37.
+// LB-30, LB-31, LB-35, LB-37, LN-01.
 pub struct Pinned<R: Network> {
     state: PinnedState<R, Checked<R>>,
 }
@@ -60,7 +60,7 @@ impl<R: Network<Connection = Connection<R>> + CurrentRuntime> Client<R> {
     /// # Errors
     ///
     /// There is no such server, or no connection.
-    // LB-06.
+    // ER-06, LB-06.
     #[track_caller]
     pub fn pin<'a>(
         &'a self,

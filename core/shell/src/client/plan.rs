@@ -97,6 +97,7 @@ impl<P: BuiltPool> ClientPlan<P> {
 
 impl<P: BuiltPool<Connector: Clone>> ClientPlan<P> {
     /// The builder of the pool of one host, without [`on_failure`](Builder::on_failure).
+    // OP-12, PS-05
     pub(super) fn pool(&self, address: &ServerAddress) -> Result<Builder<P>, BuildError> {
         let builder = Builder::new(address.clone(), self.connector.clone());
         let builder =

@@ -54,6 +54,7 @@ fn within(error: ClientError, limit: Option<TimeLimit>) -> ClientError {
 
 impl<R: Network> ClientInner<R> {
     /// How long an operation that begins now may take.
+    // CS-10
     #[must_use]
     pub fn limit(&self, options: OperationOptions) -> ClientLimit {
         let operation = self.settings.operation_timeout;

@@ -99,6 +99,7 @@ impl<R: Network> Server<R> {
     }
 
     /// How much its pool has to do.
+    // SD-53
     pub(super) fn operations(&self) -> u64 {
         let pool = self.snapshot();
         u64::from(pool.in_use) + pool.waiting
@@ -115,7 +116,7 @@ impl<R: Network> Server<R> {
     }
 
     /// SDAM's error handling for a connection of the pool, before the pool and the caller get the error.
-    // ES-05.
+    // ES-05, SD-24, SD-25, SD-26.
     pub(super) fn handle_failure(failure: &Failure<'_>, monitor: Option<&Weak<MonitorDriver<R>>>) {
         match monitor.and_then(Weak::upgrade) {
             Some(monitor) => monitor.application_failed(failure),

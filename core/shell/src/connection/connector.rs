@@ -50,6 +50,7 @@ use crate::runtime::Runtime;
 pub trait Connector<R: Runtime>: Send + Sync + Sized + 'static {
     /// What is pooled. It is dropped to close it, on any thread, and must not block there. A panic
     /// in its drop is contained.
+    // KX-02
     type Connection: Send + 'static;
 
     /// The driver's own error. The pool converts it to a [`ConnectionError`], whose stage and kind decide what is

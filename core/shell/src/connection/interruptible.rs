@@ -76,6 +76,7 @@ impl<'c> InterruptGuard<'c> {
 
     fn check(&self) -> io::Result<()> {
         if self.interrupt.has_happened() {
+            // ER-07
             let error = InterruptedError::new(Arc::clone(self.address));
             return Err(io::Error::new(ErrorKind::ConnectionAborted, error));
         }

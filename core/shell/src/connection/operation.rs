@@ -107,6 +107,7 @@ impl OperationOptions {
 }
 
 /// A point in time, and how long that is after the beginning, for messages.
+// CS-21
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Deadline {
     /// The point in time.

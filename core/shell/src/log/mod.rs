@@ -22,15 +22,18 @@ use tracing::{Level, debug, enabled, warn};
 use self::fields::{contained, number, text};
 
 /// The specification calls the component `connection`.
+// LG-43, LG-47
 const TARGET: &str = "cenote::connection";
 
 /// What the environment says, where the program says nothing. Which messages are
 /// logged is decided by the application's `tracing` subscriber.
+// LG-48
 pub static OF_ENVIRONMENT: LazyLock<LogSettings> = LazyLock::new(|| {
     LogSettings::from_variable(std::env::var(LogSettings::VARIABLE).ok().as_deref())
 });
 
 /// Whether `tracing` collects these messages.
+// LG-40
 #[inline(always)]
 pub fn is_wanted() -> bool {
     LevelFilter::current() >= Level::DEBUG && is_enabled()
@@ -43,6 +46,7 @@ fn is_enabled() -> bool {
 }
 
 /// Says what happened, with the keys of the specification. Those that do not apply are absent.
+// LG-41
 #[inline(never)]
 pub fn event(address: &ServerAddress, event: &Event<ConnectionError>, settings: &LogSettings) {
     let record = LogRecord::new(event, address, settings);

@@ -7,9 +7,11 @@ use tracing::{Level, debug, enabled, info};
 
 use super::fields::{contained, number, text};
 
+// LG-43
 const TARGET: &str = "cenote::server_selection";
 
 /// Whether `tracing` collects these messages.
+// LG-52
 #[inline(always)]
 pub fn is_wanted() -> bool {
     LevelFilter::current() >= Level::DEBUG && is_enabled()

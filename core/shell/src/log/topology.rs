@@ -8,6 +8,7 @@ use tracing::{Level, debug, enabled, warn};
 
 use super::fields::{contained, number, text};
 
+// LG-43
 const TARGET: &str = "cenote::topology";
 
 /// Whether `tracing` collects these messages.

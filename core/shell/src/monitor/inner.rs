@@ -60,6 +60,7 @@ impl MonitorInner {
             Action::Open { .. }
             | Action::Send { .. }
             | Action::Close { .. }
+            // PRD-05
             | Action::MarkReady
             | Action::ClearPool { .. } => outbox.push(action),
         };

@@ -154,6 +154,7 @@ impl<R: Network> MonitorDriver<R> {
 
     /// Applies SDAM's error handling to an error of a pooled connection: description, monitor and pool
     /// change at once.
+    // CLR-15, SD-54
     pub(crate) fn application_failed(self: &Arc<Self>, failure: &Failure<'_>) {
         let mut effects = Effects::default(); // Outlives the lock also in a panic.
         let mut inner = self.lock();
@@ -196,6 +197,7 @@ impl<R: Network> MonitorDriver<R> {
     }
 
     /// The topology and the pool are fed under this lock, too, so that the descriptions and the pool change at once.
+    // CLR-15
     fn handle(&self, inner: &mut MonitorInner, input: Input, effects: &mut Effects) {
         self.handle_with(inner, input, effects, || None);
     }
@@ -237,6 +239,7 @@ impl<R: Network> MonitorDriver<R> {
     /// Releases the lock. Only this thread waits for subscribers, and with it what this input does to the monitor's own
     /// sockets: the start of a check is told before its socket is opened. Subscribers of the pool come last, so that a
     /// check is told before what it does to the pool.
+    // SD-09, SM-12
     fn release_and_run(self: &Arc<Self>, inner: MutexGuard<'_, MonitorInner>, effects: Effects) {
         drop(inner);
         let Effects { mut pool, outcome: Outcome { timer, is_news }, .. } = effects;

@@ -16,7 +16,7 @@ use crate::runtime::signal::{Signal, Wakers};
 use crate::runtime::{Lock, Network};
 
 /// The sockets of one monitor, each a task. The machine has two at most: for checks, and for round-trip times.
-// SD-50.
+// PS-06, EV-29, SD-50, ND-03.
 pub(super) struct MonitorSockets<R: Network> {
     table: Mutex<SocketTable<R>>,
     ended: Signal<R::Mutex<Wakers>>,

@@ -121,6 +121,7 @@ impl TopologyDriver {
 
     /// Takes what a monitor has learnt, and changes a pool under the same lock, so that no other thread selects a server
     /// whose pool does not match its description. What follows waits as after [`feed`](Self::feed).
+    // SD-04
     pub(super) fn observe<T>(
         &self,
         now: Instant,

@@ -62,6 +62,7 @@ impl Tokens {
     /// # Errors
     ///
     /// The callback fails, panics, returns an empty token, or runs for another connection for too long.
+    // AU-55
     pub(crate) fn fetch(
         &self,
         username: Option<String>,

@@ -52,6 +52,7 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
     }
 
     /// When a check-out that begins now, without a deadline of its own, has to be finished: `timeoutMS`.
+    // CS-19
     #[must_use]
     #[inline]
     pub fn end_of_operation(&self) -> Option<std::time::Instant> {

@@ -206,6 +206,7 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
         self.subscribers.want_events()
     }
 
+    // WQ-02, PS-03
     #[inline]
     pub(super) fn lock(&self) -> InnerGuard<'_, R, K> {
         self.inner.lock()
@@ -219,6 +220,7 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
 /// What the pool is and has.
 impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
     /// The server that the pool is for.
+    // SX-07
     #[must_use]
     pub const fn address(&self) -> &Arc<ServerAddress> {
         &self.address

@@ -26,6 +26,7 @@ pub(super) fn start<R: Runtime, K: Connector<R>>(
     owner: Option<WaiterId>,
 ) {
     if driver.is_inherited() {
+        // FK-03
         // After a reset the machine has forgotten this connection.
         if driver.reset_in_child(ForkTrigger::Establishing).is_err() {
             let cause = inherited(Stage::Tcp);
@@ -40,6 +41,7 @@ pub(super) fn start<R: Runtime, K: Connector<R>>(
     let establishment =
         Establishment { driver: Arc::clone(driver), key, stages, is_answered: false };
     let deadline = deadline.and_then(|deadline| driver.time_of(deadline));
+    // CO-01, PS-05
     let target = Target {
         address: Arc::clone(driver.address()),
         connection_id: id.number(),
@@ -59,6 +61,7 @@ struct Establishment<R: Runtime, K: Connector<R>> {
 }
 
 impl<R: Runtime, K: Connector<R>> Establishment<R, K> {
+    // SD-23
     async fn run(mut self, target: Target<R>, deadline: Option<std::time::Instant>) {
         let (driver, id) = (Arc::clone(&self.driver), self.key.id);
         let handshaken = move |service| {

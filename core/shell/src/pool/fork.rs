@@ -39,6 +39,7 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
     /// # Errors
     ///
     /// When another thread held the pool's lock at the moment of the fork.
+    // FK-02
     pub fn reset_after_fork(self: &Arc<Self>, runtime: R) -> Result<(), ForkError> {
         self.reset(ForkTrigger::Requested, || Ok(runtime))
     }
@@ -97,6 +98,7 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
 
 /// Removes what concerns the parent alone: actions and events that it has yet to perform and tell, its
 /// trace, the tasks that it would abort. Returns what is to be discarded without the lock.
+// FK-01
 fn forget_parent<R: Runtime, K: Connector<R>>(
     inner: &mut PoolInner<R, K>,
     trigger: ForkTrigger,
@@ -108,6 +110,7 @@ fn forget_parent<R: Runtime, K: Connector<R>>(
     });
     inner.state.stop_writing();
     for interrupt in std::mem::take(&mut inner.interrupts).values() {
+        // FK-04
         interrupt.renounce();
     }
     inner.timer.armed = None;

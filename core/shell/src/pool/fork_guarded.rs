@@ -8,6 +8,7 @@ use crate::runtime::Runtime;
 
 /// A connection, and the process that opened it. In any other process it is
 /// [discarded](Runtime::discard_inherited) instead of dropped.
+// FK-01
 pub(super) struct ForkGuarded<R: Runtime, C> {
     process: u32,
     /// There until it is dropped.

@@ -93,6 +93,7 @@ impl<R: Runtime, K: Connector<R>> PooledConnection<R, K> {
 
     /// Marks the connection as broken: it is closed when it is checked in, even if only a late reply is due on it.
     /// The first error counts; each is shown to [`Builder::on_failure`](crate::builder::Builder::on_failure).
+    // IN-08
     pub fn mark_errored(&mut self, error: ConnectionError) {
         self.driver.show_failure(self.socket().id, &error);
         let socket = self.socket_mut();
@@ -142,6 +143,7 @@ impl<R: Runtime, K: Connector<R>> PooledConnection<R, K> {
     /// # Errors
     ///
     /// That the connection belongs to another process.
+    // FK-03
     pub fn check_process(&self) -> Result<(), ConnectionError> {
         let checked = self.socket().connection.check();
         if checked.is_err() {
@@ -199,6 +201,7 @@ impl<R: Runtime, K: Connector<R>> GuardParts<'_, R, K> {
 /// What the end of an operation means for its connection and its caller. A failure is shown to
 /// [`Builder::on_failure`](crate::builder::Builder::on_failure), and marks the connection unless it leaves it
 /// healthy. After an interrupt the result is that, whatever the operation says.
+// IN-08
 fn conclude<R: Runtime, K: Connector<R>, T>(
     driver: &Arc<PoolDriver<R, K>>,
     id: ConnId,
@@ -239,6 +242,7 @@ impl<R: Runtime, K: Connector<R>> PooledConnection<R, K> {
         operation: impl FnOnce(&'c mut K::Connection) -> Result<T, ConnectionError>,
     ) -> Result<T, OperationError> {
         let GuardParts { driver, id, connection, interrupt, error, is_unfinished } = self.parts();
+        // FK-03
         // In a child process nothing must be sent on a socket of the parent.
         if interrupt.has_happened() || driver.is_inherited() {
             return Err(InterruptedError::new(Arc::clone(driver.address())).into());

@@ -288,6 +288,7 @@ impl<R: Runtime<Waiter = Waker>, K: Connector<R>> Pool<R, K> {
     /// # Ok(())
     /// # }
     /// ```
+    // WC-01
     #[track_caller]
     pub fn with_connection<T, E: From<PoolError>>(
         &self,

@@ -29,6 +29,7 @@ impl<R: Runtime> RuntimeHandle<R> {
 
     /// Whether this is a child of the process in which the pool lives. Calls the operating system, which
     /// takes longer than a check-out: not for the hot path.
+    // PS-04
     pub(super) fn is_inherited(&self) -> bool {
         self.process.load(Ordering::Relaxed) != process::id()
     }

@@ -32,6 +32,7 @@ pub fn environment() -> Environment {
 /// # Errors
 ///
 /// When the operating system has no entropy.
+// AU-35
 pub fn nonce() -> Result<Nonce, ConnectionError> {
     let mut bytes = [0; Nonce::RANDOM_BYTES];
     getrandom::fill(&mut bytes).map_err(|error| {
@@ -100,6 +101,7 @@ mod tests {
         assert_eq!(with_jitter_seed_from_os(PoolOptions::default()).jitter_seed, None);
     }
 
+    // AU-35
     #[test]
     fn no_nonce_comes_twice() {
         assert!(nonce().unwrap() != nonce().unwrap());

@@ -56,6 +56,7 @@ pub fn config(options: &TlsOptions) -> Result<ClientConfig, ConnectionError> {
 /// # Errors
 ///
 /// An address that is neither a host name nor an IP address.
+// TL-06, TL-10
 pub fn server_name(address: &ServerAddress) -> Result<ServerName<'static>, ConnectionError> {
     ServerName::try_from(address.host().to_owned()).map_err(|_| {
         let reason = "TLS needs a host name or an IP address to verify";
@@ -87,6 +88,7 @@ fn trusted(
 }
 
 /// The client's certificate.
+// TL-11
 fn client_certificate(
     options: &TlsOptions,
 ) -> Result<Option<Arc<dyn ResolvesClientCert>>, ConnectionError> {

@@ -60,6 +60,7 @@ fn take(reported: &Reported) -> Vec<(u64, bool)> {
     std::mem::take(&mut reported.lock().expect("no panic"))
 }
 
+// OUT-19
 // ES-05, T-03: the order that the specification requires.
 fn a_failed_establishment_is_reported_first<R: TestRuntime>() {
     let gate = Gate::open();
@@ -75,6 +76,7 @@ fn a_failed_establishment_is_reported_first<R: TestRuntime>() {
     assert_eq!(pool.snapshot().status, Status::Paused);
 }
 
+// CO-18, CLB-07
 // SD-20, T-62: six that fail together clear once, though the pool is ready again in between.
 fn connections_that_fail_together_clear_once<R: TestRuntime>() {
     let gate = Gate::closed();
@@ -97,6 +99,7 @@ fn connections_that_fail_together_clear_once<R: TestRuntime>() {
     assert_eq!(pool.snapshot().status, Status::Ready);
 }
 
+// IN-08
 fn an_error_in_use_is_reported_before_the_check_in<R: TestRuntime>() {
     let gate = Gate::open();
     let (pool, log, reported) = cleared_by_failures::<R>(&gate, at_most(2));

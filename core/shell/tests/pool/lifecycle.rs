@@ -29,6 +29,7 @@ on_all_runtimes!(
     each_pool_with_a_connection_lifetime_has_its_own_jitter_seed,
 );
 
+// EV-27, PCL-02, KX-01, KX-02, KX-03, OUT-17
 fn close_waits_until_all_connections_are_checked_in<R: TestRuntime>() {
     let gate = Gate::open();
     let (pool, log) = ready::<R>(&gate, at_most(2));
@@ -63,6 +64,7 @@ fn close_before_waits_until_its_deadline<R: TestRuntime>() {
 }
 
 /// While connections are being opened, are in use, and callers wait.
+// WQ-12, PCL-09, KX-02
 fn a_pool_can_be_closed_at_any_time<R: TestRuntime>() {
     let gate = Gate::closed();
     gate.admit(2);

@@ -9,6 +9,7 @@ use crate::world::{Gate, at_most, failure, ready};
 
 on_all_runtimes!(the_pool_size_holds_and_nothing_is_lost,);
 
+// WQ-02, PS-03, PS-11, EV-26
 fn the_pool_size_holds_and_nothing_is_lost<R: TestRuntime>() {
     const MAX: u32 = 8;
     let gate = Gate::open();

@@ -39,6 +39,7 @@ fn a_panic_in_a_subscriber_does_not_affect_others<R: TestRuntime>() {
     assert_eq!(log.take_all(7).len(), 7, "created, ready, started, created, ready, out, in");
 }
 
+// EV-01
 fn a_subscriber_that_uses_the_pool_gets_all_events_in_order<R: TestRuntime>() {
     let gate = Gate::open();
     let log = Log::default();
@@ -70,6 +71,7 @@ fn a_subscriber_that_uses_the_pool_gets_all_events_in_order<R: TestRuntime>() {
     );
 }
 
+// EV-03
 fn events_can_be_sent_to_a_channel<R: TestRuntime>() {
     let (sender, mut receive) = R::event_channel();
     let pool = builder::<R>(&Gate::open(), at_most(1))
@@ -85,6 +87,7 @@ fn events_can_be_sent_to_a_channel<R: TestRuntime>() {
 }
 
 /// While several threads use the pool.
+// EV-01
 fn all_subscribers_get_the_same_order<R: TestRuntime>() {
     let gate = Gate::open();
     let logs = [Log::default(), Log::default()];

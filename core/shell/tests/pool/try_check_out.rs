@@ -59,6 +59,7 @@ fn no_connection_is_opened_or_waited_for<R: TestRuntime>() {
 }
 
 /// Calls before and after a check-in do not change which caller gets the connection.
+// WQ-04
 fn callers_that_wait_go_first<R: TestRuntime>() {
     let gate = Gate::open();
     let (pool, _) = ready::<R>(&gate, at_most(1));

@@ -23,6 +23,7 @@ on_all_runtimes!(
     with_connection_checks_in_in_any_case,
 );
 
+// OUT-02, OUT-04, OUT-16, LN-03
 fn a_connection_is_made_once_and_used_again<R: TestRuntime>() {
     let gate = Gate::open();
     let (pool, log) = ready::<R>(&gate, at_most(1));
@@ -49,6 +50,7 @@ fn a_connection_is_made_once_and_used_again<R: TestRuntime>() {
     );
 }
 
+// WQ-01, WQ-03, WQ-07, WQ-08, OUT-08, OUT-09
 fn first_come_first_served<R: TestRuntime>() {
     let gate = Gate::open();
     let (pool, _) = ready::<R>(&gate, at_most(1));
@@ -104,6 +106,7 @@ fn a_full_wait_queue_fails_check_outs_at_once<R: TestRuntime>() {
     assert_eq!((started, failed, checked_out), (7, 3, 4), "{told:?}");
 }
 
+// WQ-01, OUT-03, OUT-10, OUT-17, ER-12
 fn waiting_ends_after_the_time_that_was_set_and_says_why<R: TestRuntime>() {
     let gate = Gate::open();
     let options = at_most(1).with_wait_queue_timeout(Duration::from_millis(100));
@@ -138,6 +141,7 @@ fn waiting_ends_after_the_time_that_was_set_and_says_why<R: TestRuntime>() {
     assert!(pool.check_out().is_ok());
 }
 
+// WQ-05, WQ-06, WQ-16, ND-07
 fn hundreds_of_callers_time_out_each_at_its_deadline<R: TestRuntime>() {
     let gate = Gate::open();
     let (pool, _) = ready::<R>(&gate, at_most(1));
@@ -157,6 +161,7 @@ fn hundreds_of_callers_time_out_each_at_its_deadline<R: TestRuntime>() {
     assert_eq!(pool.snapshot().waiting, 0);
 }
 
+// PS-10, PS-15, PS-16, OUT-12, OUT-17, CLR-03, CLR-13, ER-03, ER-22
 fn a_paused_pool_fails_check_outs<R: TestRuntime>() {
     let gate = Gate::open();
     let (pool, _) = ready::<R>(&gate, PoolOptions::default());
@@ -171,6 +176,7 @@ fn a_paused_pool_fails_check_outs<R: TestRuntime>() {
     assert!(pool.check_out().is_ok());
 }
 
+// OUT-17
 fn a_failed_connection_fails_the_check_out_that_it_was_for<R: TestRuntime>() {
     let gate = Gate::closed();
     gate.refuse(1);
@@ -208,6 +214,7 @@ fn a_deadline_holds_for_a_connector_that_ignores_it<R: TestRuntime>() {
     pool.close();
 }
 
+// WC-01
 fn with_connection_checks_in_in_any_case<R: TestRuntime>() {
     let gate = Gate::open();
     let (pool, _) = ready::<R>(&gate, at_most(1));

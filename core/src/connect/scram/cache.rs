@@ -13,6 +13,7 @@ use super::{
 ///
 /// It is asked and told in passing, so that a lock around it is held for moments only: what takes
 /// time is a [`KeyDerivation`], which is run without it.
+// AU-36
 #[derive(Clone, Default)]
 pub struct ScramCache {
     entries: Vec<Entry>,
@@ -98,6 +99,7 @@ mod tests {
     }
 
     /// Everything that a result depends on counts.
+    // AU-36
     #[test]
     fn each_question_has_its_own_answer() {
         let mut cache = ScramCache::default();

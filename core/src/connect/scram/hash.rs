@@ -86,12 +86,14 @@ impl Keys {
         proof.into()
     }
 
+    // AU-37
     pub(super) fn is_server_signature(&self, signed: &[u8], claimed: &[u8]) -> bool {
         self.hash.is_hmac(&self.server, signed, claimed)
     }
 }
 
 /// The password digest that MongoDB stored before SCRAM, in hexadecimal digits.
+// AU-31
 fn password_digest(username: &str, password: &str) -> SecretBytes {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     let mut md5 = Md5::new();

@@ -66,6 +66,7 @@ impl ServerFinal {
 }
 
 /// A name in which nothing ends an attribute.
+// AU-37
 pub(super) fn escaped(name: &str) -> Cow<'_, str> {
     if name.contains(['=', ',']) {
         Cow::Owned(name.replace('=', "=3D").replace(',', "=2C"))

@@ -25,6 +25,7 @@ use crate::uri::{Mechanism, Secret};
 
 /// How many iterations of PBKDF2 a server must ask for at least: fewer would let an eavesdropper
 /// guess passwords too fast.
+// AU-33
 pub const MIN_ITERATIONS: u32 = 4096;
 
 /// How many iterations a server may ask for, unless
@@ -87,10 +88,12 @@ enum State {
     /// Our proof is under way; this is what the server must sign, and with which key.
     Proof { keys: Keys, signed: Zeroizing<String> },
     /// The server has proved itself and insists on an empty message.
+    // AU-22
     Proven,
 }
 
 /// No channel binding; encoded, it is the `c=biws` of the final message.
+// AU-34
 const HEADER: &str = "n,,";
 
 impl Scram {
@@ -211,6 +214,7 @@ impl Scram {
         Ok(ScramStep::Derive)
     }
 
+    // AU-39
     fn prove(&mut self, keys: Keys, unproven: &str, signed: Zeroizing<String>) -> ScramStep {
         let proof = message::encoded(&keys.client_proof(signed.as_bytes()));
         let message = [unproven.as_bytes(), b",p=", proof.as_bytes()].concat();

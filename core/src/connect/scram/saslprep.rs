@@ -10,6 +10,7 @@ use super::hash::SecretBytes;
 /// `stringprep` has the tables, and a function for the whole, which grows texts of its own on the
 /// way and does not overwrite them. Here the text is written once, to where there is room for all
 /// of it; normalization looks at a few characters at a time.
+// AU-32, AU-40
 pub(super) fn saslprep(password: &str) -> Option<SecretBytes> {
     if password.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
         return Some(password.as_bytes().to_vec().into());
@@ -109,6 +110,7 @@ mod tests {
     }
 
     proptest! {
+        // AU-32
         #[test]
         fn as_the_library_has_it(password in prop_oneof![
             any::<String>(),

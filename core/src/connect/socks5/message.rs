@@ -28,6 +28,7 @@ pub(super) fn login(credential: &ProxyCredential) -> Result<Zeroizing<Vec<u8>>, 
     Ok(bytes)
 }
 
+// SX-04
 pub(super) fn request(server: &ServerAddress) -> Result<Zeroizing<Vec<u8>>, ConnectionError> {
     let ServerAddress::Tcp { host, port } = server else {
         return Err(configuration("a UNIX socket cannot be reached through a proxy"));
@@ -86,6 +87,7 @@ pub(super) fn refused(code: u8) -> String {
     format!("the proxy cannot connect to the server: {reason} (code {code})")
 }
 
+// SX-06
 pub(super) fn refusal(reason: &str) -> ConnectionError {
     ConnectionError::network(Stage::Proxy, reason)
 }

@@ -57,6 +57,7 @@ pub enum ProxyStep {
     /// Read from the proxy, and feed the bytes to [`Socks5::received`].
     Receive,
     /// The proxy has connected to the server: every other byte is the server's.
+    // SX-05
     Connected,
 }
 
@@ -81,6 +82,7 @@ impl Socks5 {
     /// A configuration error at [`Stage::Proxy`](crate::error::Stage::Proxy) when the server is a
     /// UNIX socket, or its name, the user name or the password does not fit into the protocol: 1 to
     /// 255 bytes each.
+    // SX-03
     pub fn new(
         server: &ServerAddress,
         credential: Option<&ProxyCredential>,

@@ -18,6 +18,7 @@ use crate::pool::input::Purpose;
 use crate::pool::time::Instant;
 
 /// One connection.
+// CO-12
 #[derive(Clone)]
 pub(in crate::pool) struct Connection<C> {
     pub(in crate::pool) number: u64,
@@ -38,10 +39,13 @@ pub(in crate::pool) struct Connection<C> {
 #[derive(Clone)]
 pub(in crate::pool) enum ConnState<C> {
     /// Being established, for the request that started it if that still wants it.
+    // CO-13
     Pending { owner: Option<WaiterId>, handshaken: bool },
     /// Waiting in the pool, and on the list `PendingResponse` if a late reply has to be read first.
+    // CO-14
     Available { conn: C, since: Instant },
     /// Checked out.
+    // CO-15
     InUse { since: Instant, purpose: Purpose, interrupted: bool },
     /// The shell has the payload and reads a late reply, for a request and its purpose if one waits.
     Draining { owner: Option<(WaiterId, Purpose)> },
@@ -112,6 +116,7 @@ impl<C> Connections<C> {
     }
 
     /// Makes a pending connection with the next number.
+    // CO-05, CC-01, CC-03
     pub(in crate::pool) fn create(
         &mut self,
         created: Instant,
@@ -250,6 +255,7 @@ impl<C> Connections<C> {
     }
 
     /// A connection that was not in use is, from now on. Returns its state before.
+    // OUT-15, OUT-21
     #[inline(always)]
     pub(in crate::pool) fn start_use(
         &mut self,
@@ -270,6 +276,7 @@ impl<C> Connections<C> {
     }
 
     /// A connection in use serves another purpose from now on.
+    // LB-06, LB-30
     pub(in crate::pool) fn repurpose(&mut self, id: ConnId, to: Purpose) {
         if let ConnState::InUse { purpose, .. } = &mut self.known_mut(id).state {
             let from = core::mem::replace(purpose, to);
@@ -295,6 +302,7 @@ impl<C> Connections<C> {
     }
 
     /// Forgets a connection; its slot is free from now on.
+    // CO-16, EV-16, EV-26, KX-01, KX-03, KX-04
     pub(in crate::pool) fn remove(&mut self, id: ConnId) -> Connection<C> {
         self.lists.release(id.slot());
         let removed = self.slots.remove(id.slot() as usize);
@@ -347,17 +355,20 @@ impl<C> Connections<C> {
     }
 
     /// How many connections are on a list.
+    // PS-19, AV-02
     pub(in crate::pool) const fn len(&self, list: List) -> u32 {
         self.lists.len(list)
     }
 
     /// Pending, available and in use together.
+    // PS-20
     #[inline]
     pub(in crate::pool) fn total(&self) -> u32 {
         self.slots.len() as u32
     }
 
     /// In use, whether reported or not, or draining for a request.
+    // LB-38
     pub(in crate::pool) const fn in_use(&self) -> u32 {
         self.len(List::InUse) + self.len(List::Overdue) + self.len(List::Draining)
     }
@@ -471,6 +482,7 @@ impl<C> Connections<C> {
         }
     }
 
+    // LB-06
     #[inline(always)]
     fn discount_use(&mut self, was: &ConnState<C>) {
         if let ConnState::InUse { purpose, .. } = was {

@@ -46,6 +46,7 @@ use wait_queue::WaitQueue;
 ///
 /// Nothing here blocks. Once the pool has been as large and as busy as it gets, nothing allocates,
 /// except that requests which time out share one allocation for the snapshot in their error.
+// PS-14
 pub struct PoolState<S: PoolTypes> {
     pub(in crate::pool) options: PoolOptions,
     pub(in crate::pool) settings: Settings,
@@ -84,6 +85,7 @@ impl<S: PoolTypes> PoolState<S> {
     /// # Errors
     ///
     /// When no pool can work with these options; then nothing is emitted.
+    // EV-10, EV-24, PCR-02, PCR-04, PCR-05
     pub fn new(
         now: Instant,
         options: PoolOptions,
@@ -115,6 +117,7 @@ impl<S: PoolTypes> PoolState<S> {
     }
 
     /// Moves time forward, never back.
+    // DU-01
     #[inline]
     pub(in crate::pool) fn advance(&mut self, now: Instant) {
         if now < self.now {

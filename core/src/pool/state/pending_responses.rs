@@ -83,6 +83,7 @@ impl<C> PendingResponse<C> {
     /// When the drain is given up: 3 s after bytes were read, 30 s after it began so that a peer
     /// which sends a byte now and then does not hold it for ever, and not at once, because the reply
     /// may be there already.
+    // LR-05
     pub(in crate::pool) fn limit(&self) -> Option<Instant> {
         let started = self.drain?.started;
         let window = self.last_read.after(WINDOW).max(started.after(FIRST_LOOK));
@@ -92,8 +93,10 @@ impl<C> PendingResponse<C> {
 
 const MILLISECOND: u64 = 1_000_000;
 /// How long after bytes were read the reply may still be awaited.
+// LR-05
 const WINDOW: u64 = 3_000 * MILLISECOND;
 /// How long a drain may take at least, however old the reply is.
+// LR-06
 const FIRST_LOOK: u64 = 10 * MILLISECOND;
 /// How long a drain may take at most.
 const LONGEST_DRAIN: u64 = 30_000 * MILLISECOND;

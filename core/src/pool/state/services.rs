@@ -5,6 +5,7 @@ use alloc::collections::BTreeMap;
 use crate::pool::id::ServiceId;
 
 /// CMAP's map from a service to its generation and the number of its connections.
+// PS-14, LB-01
 #[derive(Clone, Debug)]
 pub(in crate::pool) struct Services<C> {
     map: BTreeMap<ServiceId, Service<C>>,
@@ -35,6 +36,7 @@ impl<C> Services<C> {
 
     /// A connection has finished its hello with this service: counts it and tells the generation
     /// that it belongs to.
+    // LB-03
     pub(in crate::pool) fn join(&mut self, id: ServiceId) -> u64 {
         let clears = self.clears;
         let new = Service { generation: 0, connections: 0, cleared_by: None, clears };
@@ -55,6 +57,7 @@ impl<C> Services<C> {
     }
 
     /// A connection of this service was closed. The last one takes the entry along.
+    // LB-02
     pub(in crate::pool) fn leave(&mut self, id: ServiceId) {
         let service = self.map.get_mut(&id).expect("a connection that joined its service");
         assert!(service.connections > 0, "a service without connections has no entry");
@@ -66,6 +69,7 @@ impl<C> Services<C> {
 
     /// Starts a new generation of this service. `false` when there is no such entry: then nothing
     /// that has joined can be stale.
+    // CLB-02
     pub(in crate::pool) fn clear(&mut self, id: ServiceId, cause: C) -> bool {
         self.clears += 1;
         match self.map.get_mut(&id) {

@@ -26,6 +26,7 @@ enum Entry<W> {
 /// Deadlines that come in order, as they do when `waitQueueTimeoutMS` sets them all, need no
 /// second structure: the earliest is that of the first request which has one. Only out-of-order
 /// deadlines, which are before that of an earlier request, are also kept in a heap.
+// WQ-14
 #[derive(Clone, Debug)]
 pub(in crate::pool) struct WaitQueue<W> {
     entries: VecDeque<Entry<W>>,
@@ -49,6 +50,7 @@ impl<W> WaitQueue<W> {
     }
 
     /// Puts a request behind all others. Its id must be the greatest so far.
+    // WQ-16
     #[inline(always)]
     pub(in crate::pool) fn push(&mut self, mut request: Request<W>) {
         let Request { id, deadline, .. } = request;
@@ -117,6 +119,7 @@ impl<W> WaitQueue<W> {
     }
 
     /// Takes the oldest request.
+    // WQ-06
     #[inline(always)]
     pub(in crate::pool) fn pop(&mut self) -> Option<Request<W>> {
         let Entry::Waiting(request) = self.entries.pop_front()? else {
@@ -129,11 +132,13 @@ impl<W> WaitQueue<W> {
     }
 
     /// Takes the request of this id, if it waits.
+    // WQ-06
     pub(in crate::pool) fn remove(&mut self, id: WaiterId) -> Option<Request<W>> {
         self.find(id).map(|index| self.take(index))
     }
 
     /// Takes the request with the earliest deadline, if that is `due`.
+    // WQ-06
     pub(in crate::pool) fn pop_due(
         &mut self,
         due: impl FnOnce(Instant) -> bool,

@@ -14,7 +14,7 @@ impl<S: PoolTypes> PoolState<S> {
     /// CheckedIn comes first, whatever follows. Then the connection is closed if it has perished or
     /// the pool is closed; otherwise it is available, and the oldest request is served with it at
     /// once.
-    // T-07, OUT-22
+    // WQ-08, EV-20, EV-27, PCL-06, OUT-08, OUT-22, IN-03, IN-04, T-07
     #[inline(always)]
     pub(super) fn check_in(
         &mut self,
@@ -52,7 +52,7 @@ impl<S: PoolTypes> PoolState<S> {
 
     /// Why a connection in use cannot go back into the pool, if so: errored before stale before
     /// idle before closed, and surplus last. How long it was in use does not count.
-    // KX-05, T-45, IN-07
+    // CO-08, PCL-02, KX-05, IN-05, IN-07, CLR-04, INT-10, T-45
     #[inline(always)]
     pub(super) fn unfit(
         &self,
@@ -80,7 +80,7 @@ impl<S: PoolTypes> PoolState<S> {
     }
 
     /// The idle time starts here.
-    // AV-03, T-53
+    // AV-03, IN-06, T-53
     #[inline(always)]
     pub(super) fn make_available(&mut self, id: ConnId, conn: S::Conn) {
         assert_eq!(self.status, Status::Ready, "only a ready pool has connections to offer");

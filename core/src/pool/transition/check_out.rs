@@ -33,7 +33,7 @@ enum Later {
 impl<S: PoolTypes> PoolState<S> {
     /// CheckOutStarted comes before any look at the state. A pool that is closed or paused fails
     /// the request; otherwise it is served, if no older one waits, or waits itself, if the queue has room.
-    // T-06, T-19
+    // WQ-01, WQ-04, PS-10, EV-17, PCL-03, OUT-02, OUT-03, OUT-11, OUT-16, OUT-18, CLR-13, LN-03, T-06, T-19
     #[inline(always)]
     pub(super) fn check_out(
         &mut self,
@@ -85,7 +85,7 @@ impl<S: PoolTypes> PoolState<S> {
 
     /// Serves waiting requests, oldest first, until the oldest cannot be served. Runs after every
     /// input: any of them may free a connection, a place or a permit.
-    // WQ-07, T-21, T-27
+    // WQ-03, WQ-07, OUT-09, OUT-22, T-21, T-27
     #[inline(never)]
     pub(super) fn serve_requests(&mut self, out: &mut impl ActionSink<S>) {
         while !self.queue.is_empty() {
@@ -108,7 +108,7 @@ impl<S: PoolTypes> PoolState<S> {
     /// be created unless the total or the number of pending ones is at its limit. A request whose
     /// `deadline` is now, or that is the oldest in the queue and may wait no longer, does not take one
     /// that is pending a response.
-    // OUT-05, OUT-06, OUT-07
+    // OUT-04, OUT-05, OUT-06, OUT-07, CLR-04, LR-02
     #[inline(always)]
     fn find_source(
         &mut self,
@@ -145,6 +145,7 @@ impl<S: PoolTypes> PoolState<S> {
         }
     }
 
+    // AV-04
     #[inline]
     pub(in crate::pool) fn first_choice(&self) -> Option<ConnId> {
         match self.settings.reuse_order {
@@ -172,7 +173,7 @@ impl<S: PoolTypes> PoolState<S> {
     /// Starts a connection that belongs to the request. The request has left the queue, so that the
     /// next one can be looked at, and is limited by nothing but its caller's own deadline from now
     /// on.
-    // WQ-13, T-23
+    // OP-08, WQ-13, ES-04, OUT-23, LN-04, T-23
     #[inline(never)]
     fn establish_for(&mut self, mut request: Request<S::Waiter>, out: &mut impl ActionSink<S>) {
         let deadline = request.deadline.filter(|_| request.deadline_is_callers);

@@ -37,7 +37,7 @@ impl<S: PoolTypes> PoolState<S> {
     /// Only a paused pool becomes ready, and says so before anything is created: the minimum is
     /// seen to after this. The generation stays, so that connections from before the clear stay
     /// stale.
-    // PRD-01, PRD-04, PRD-03, T-01, PRD-06
+    // PS-10, PS-16, PS-18, EV-11, LG-36, LG-38, PRD-01, PRD-02, PRD-03, PRD-04, PRD-06, T-01
     pub(super) fn ready(&mut self, out: &mut impl ActionSink<S>) {
         if self.status != Status::Paused {
             return;
@@ -53,6 +53,7 @@ impl<S: PoolTypes> PoolState<S> {
     /// connections that are being established or used are interrupted, if asked for, in a paused
     /// pool, too; draining ones are closed, and the requests that wait for them fail; and available
     /// ones, all stale by now, are closed at once.
+    // PS-09, EV-12, LG-38, PO-11, CLR-02, CLR-03, CLR-05, CLR-11, CLR-12, INT-04
     // CLR-07, T-02, CLR-06, CLR-08, CLR-10, INT-12, CLR-14
     pub(super) fn clear(&mut self, cause: S::Cause, interrupt: bool, out: &mut impl ActionSink<S>) {
         if self.status == Status::Closed {
@@ -82,7 +83,7 @@ impl<S: PoolTypes> PoolState<S> {
 
     /// Everything that exists is of the generation before this clear or older, so it is all
     /// interrupted: pending connections are closed at once, those in use when they are checked in.
-    // INT-05, INT-09, SI-12, T-42
+    // INT-01, INT-02, INT-03, INT-05, INT-09, INT-13, BG-03, T-42, SI-12
     fn interrupt(&mut self, failure: &CheckOutError<S::Cause>, out: &mut impl ActionSink<S>) {
         let cause = self.cleared_by.clone();
         self.abort_pending(|_, _| CloseReason::Error, cause.as_ref(), failure, out);
@@ -100,7 +101,7 @@ impl<S: PoolTypes> PoolState<S> {
     /// A new generation of one service begins. The pool is not paused and no waiting request fails;
     /// one that waits for the end of a drain is served again.
     /// Without a connection of that service nothing can be stale, and there is no event.
-    // CLB-03, CLB-05, SI-17
+    // WQ-11, EV-12, EV-25, CLB-01, CLB-03, CLB-04, CLB-05, LB-05, SI-17
     pub(super) fn clear_service(
         &mut self,
         cause: S::Cause,

@@ -46,7 +46,7 @@ impl<S: PoolTypes> PoolState<S> {
     }
 
     /// The run that a clear schedules at once, unless maintenance never runs.
-    // BG-05, BG-10, T-35
+    // CLR-04, CLR-14, BG-03, BG-05, BG-10, T-35
     pub(super) fn prune_stale(&mut self, out: &mut impl ActionSink<S>) {
         if self.settings.pause_after_failure.is_some() {
             self.close_available_where(
@@ -96,7 +96,7 @@ impl<S: PoolTypes> PoolState<S> {
 
     /// Stops establishing every pending connection, oldest first, and fails the requests that own
     /// them with `outcome`.
-    // INT-09, SI-06
+    // PCL-09, INT-09, SI-06
     pub(super) fn abort_pending(
         &mut self,
         reason: impl Fn(&Self, ConnId) -> CloseReason,
@@ -137,7 +137,7 @@ impl<S: PoolTypes> PoolState<S> {
 
     /// Stale before idle. Only an available connection can be idle, and only one that is available or
     /// drains reaches the end of its life before it is checked in.
-    // KX-05, CO-10
+    // CO-08, CO-10, KX-05
     #[inline(always)]
     pub(super) fn perished(&self, id: ConnId) -> Option<CloseReason> {
         let connection = self.connections.known(id);
@@ -156,7 +156,7 @@ impl<S: PoolTypes> PoolState<S> {
     /// A connection is stale when its generation is not that of the pool, or of its service. In
     /// load-balanced mode it belongs to no service before its hello is done, and nothing can have
     /// made it stale.
-    // LB-04, CO-09
+    // CO-09, CLB-06, LB-04
     #[inline]
     pub(in crate::pool) fn outdated(&self, connection: &Connection<S::Conn>) -> bool {
         let current = match connection.service {

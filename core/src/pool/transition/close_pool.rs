@@ -13,6 +13,7 @@ impl<S: PoolTypes> PoolState<S> {
     /// between them go those that wait for the end of a drain.
     /// Then available connections are closed, and PoolClosed comes after all of that. Connections
     /// in use are closed when they are checked in.
+    // WQ-12, PS-08, PS-17, EV-13, LG-34, PCL-01, PCL-04, PCL-05, PCL-07, PCL-09
     // SI-04, SI-05, SI-06, T-48, T-49, T-08, PCL-02
     pub(super) fn close(&mut self, out: &mut impl ActionSink<S>) {
         if self.status == Status::Closed {

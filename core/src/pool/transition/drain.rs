@@ -24,6 +24,7 @@ const DRAINS: [List; 2] = [List::Draining, List::DrainingUnowned];
 impl<S: PoolTypes> PoolState<S> {
     /// A connection comes back before the reply to `request_id`. If it is fit otherwise, it is
     /// available and pending that response.
+    // LR-01
     #[inline(never)]
     pub(super) fn check_in_pending_response(
         &mut self,
@@ -67,6 +68,7 @@ impl<S: PoolTypes> PoolState<S> {
 
     /// The request has left the queue and gets this connection once the late reply was read. Its
     /// deadline counts until then.
+    // LR-02
     #[inline(never)]
     pub(super) fn drain_for(
         &mut self,
@@ -133,6 +135,7 @@ impl<S: PoolTypes> PoolState<S> {
     }
 
     /// The connection is closed, and the request that waits for it is served again.
+    // LR-08
     pub(super) fn drain_failed(
         &mut self,
         id: ConnId,
@@ -171,6 +174,7 @@ impl<S: PoolTypes> PoolState<S> {
 
     /// Fails the requests whose own time is over while they wait for the end of a drain, which goes
     /// on without them.
+    // LR-07
     pub(super) fn time_out_drain_owners(
         &mut self,
         due: impl Fn(Instant) -> bool,
@@ -244,6 +248,7 @@ impl<S: PoolTypes> PoolState<S> {
     }
 
     /// Takes the request that waits for the end of a drain, and tells why it stops waiting.
+    // LR-03
     pub(super) fn take_drain_owner(
         &mut self,
         id: ConnId,

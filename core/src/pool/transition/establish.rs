@@ -15,6 +15,7 @@ use crate::pool::types::PoolTypes;
 
 impl<S: PoolTypes> PoolState<S> {
     /// Whether one more connection is allowed, and its time has come if the pool paces them.
+    // PCR-03, PCL-08, OUT-06, LB-07
     #[inline]
     pub(in crate::pool) fn may_create(&self) -> bool {
         self.has_permit() && (!self.settings.paces || self.is_time_to_establish())
@@ -31,7 +32,7 @@ impl<S: PoolTypes> PoolState<S> {
     }
 
     /// Creates a pending connection: counted, numbered and announced, without any I/O yet.
-    // CC-02
+    // EV-14, CC-02
     pub(super) fn create(
         &mut self,
         owner: Option<WaiterId>,
@@ -46,7 +47,7 @@ impl<S: PoolTypes> PoolState<S> {
     /// Creates connections ahead of need while there are fewer than the minimum and the pool is
     /// ready. Runs after every input, and so after every establishment that made a permit free;
     /// after one that failed, only when the pause is over.
-    // PO-03, PO-05, PO-09, T-36, T-37
+    // LG-36, PO-01, PO-03, PO-05, PO-08, PO-09, BG-02, BG-07, ND-05, T-37, T-36
     #[inline(never)]
     pub(super) fn populate(&mut self, out: &mut impl ActionSink<S>) {
         if self.populate_after.is_some_and(|pause_ends| self.now < pause_ends) {
@@ -129,7 +130,7 @@ impl<S: PoolTypes> PoolState<S> {
     /// ConnectionReady comes first. A connection that became stale on the way is never handed out,
     /// whatever the state of the pool is by now. Otherwise it goes to the request that started it,
     /// or else into the pool, where the oldest request finds it before it could find the permit.
-    // ES-07, T-10, SI-07, T-38, T-39, PO-07, PO-10, T-12
+    // CO-07, EV-15, ES-01, ES-07, AV-01, PO-07, PO-10, OUT-14, DU-02, T-38, T-39, T-10, T-12, SI-07
     pub(super) fn establish_succeeded(
         &mut self,
         id: ConnId,
@@ -175,7 +176,7 @@ impl<S: PoolTypes> PoolState<S> {
     /// ConnectionClosed, then CheckOutFailed, and the minimum waits for a while, as does everything after an
     /// overload if the pool backs off, unless the failure is old news: the connection was of an earlier generation.
     /// SDAM has seen the failure before.
-    // OUT-19, T-05, T-37, T-03
+    // LG-35, ES-03, ES-05, PO-08, OUT-19, OUT-20, ER-38, LB-23, T-05, T-37, T-03
     pub(super) fn establish_failed(
         &mut self,
         id: ConnId,

@@ -13,7 +13,7 @@ impl<S: PoolTypes> PoolState<S> {
     /// nothing in it, and the pool stays as ready as it was, because no monitor would make it ready
     /// again. Everything is reported as closed, so that the sum of events stays true; connections
     /// in use may yet be checked in, which no longer counts.
-    // T-74
+    // PS-04, FK-01, FK-04, T-74
     pub(super) fn reset_after_fork(&mut self, out: &mut impl ActionSink<S>) {
         self.generation += 1;
         self.populate_after = None;

@@ -14,6 +14,7 @@ use crate::pool::types::PoolTypes;
 impl<S: PoolTypes> PoolState<S> {
     /// When to feed `Timer`, and why; `None` while nothing will be due without another input. May
     /// change with every input.
+    // BG-01
     pub fn next_deadline(&self) -> Option<Deadline> {
         // Written out, so that each reason is a constant: this runs after every input.
         let [first, second, third, fourth, fifth, sixth, seventh, eighth, ninth] =
@@ -45,7 +46,7 @@ impl<S: PoolTypes> PoolState<S> {
     /// One run: does what is due by now and ends. Expired requests fail, idle connections and those
     /// at the end of their lives are closed, long uses and establishments are reported, delayed requests are shed.
     /// The minimum is seen to after every input, so pruning comes before populating.
-    // BG-07, BG-11
+    // BG-03, BG-06, BG-07, BG-11, ND-06
     pub(super) fn run_maintenance(&mut self, out: &mut impl ActionSink<S>) {
         for reason in DeadlineReason::ALL {
             if self.due_at(reason).is_some_and(|at| at <= self.now) {

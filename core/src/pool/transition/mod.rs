@@ -14,6 +14,7 @@ mod outcome;
 mod pace;
 mod release_idle;
 mod retire;
+// BG-10
 mod set_options;
 mod shed;
 mod validate;

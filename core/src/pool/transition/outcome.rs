@@ -14,6 +14,7 @@ use crate::pool::time::Instant;
 use crate::pool::types::PoolTypes;
 
 impl<S: PoolTypes> PoolState<S> {
+    // EV-19, OUT-16, DU-03, DU-05
     #[inline(always)]
     pub(super) fn deliver(
         &mut self,
@@ -31,6 +32,7 @@ impl<S: PoolTypes> PoolState<S> {
         out.act(Action::Deliver { waiter, outcome: Ok((id, conn)) });
     }
 
+    // EV-18, DU-04, DU-05
     pub(super) fn fail(
         &self,
         request: Request<S::Waiter>,
@@ -67,6 +69,7 @@ impl<S: PoolTypes> PoolState<S> {
     }
 
     /// Empties the wait queue, oldest first.
+    // WQ-10, CLR-08
     pub(super) fn fail_waiting(
         &mut self,
         error: &CheckOutError<S::Cause>,
@@ -79,7 +82,7 @@ impl<S: PoolTypes> PoolState<S> {
 
     /// Fails the requests that have waited for longer than they may, earliest deadline first; then those that are
     /// to be shed.
-    // WQ-05
+    // WQ-05, WQ-09, OUT-10, DU-06
     #[inline(never)]
     pub(super) fn time_out_requests(&mut self, out: &mut impl ActionSink<S>) {
         let now = self.now;
@@ -102,6 +105,7 @@ impl<S: PoolTypes> PoolState<S> {
         self.time_out_requests_if(|deadline| deadline <= now, out);
     }
 
+    // CS-18
     fn time_out_requests_if(
         &mut self,
         due: impl Fn(Instant) -> bool,

@@ -44,11 +44,13 @@ impl<S: PoolTypes> PoolState<S> {
     }
 
     /// A connection from before a fork is no longer counted but may come back.
+    // IN-02
     #[inline]
     fn validate_check_in(&self, id: ConnId) -> Result<(), MisuseReason> {
         if self.is_inherited(id) { Ok(()) } else { self.validate_in_use(id) }
     }
 
+    // CO-02, IN-09
     #[inline]
     fn validate_in_use(&self, id: ConnId) -> Result<(), MisuseReason> {
         match self.known_or_closed(id)? {
@@ -139,6 +141,7 @@ impl<S: PoolTypes> PoolState<S> {
 
     /// The connection, or `None` when it was closed before; an id that was never given out is
     /// foreign.
+    // CO-03
     #[inline]
     fn known_or_closed(&self, id: ConnId) -> Result<Option<&Connection<S::Conn>>, MisuseReason> {
         let connection = self.connections.get(id);

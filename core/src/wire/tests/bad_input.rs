@@ -15,6 +15,7 @@ fn sequence(name: &str) -> Vec<u8> {
     [&[1], &size.to_le_bytes()[..], name.as_bytes(), &[0], EMPTY].concat()
 }
 
+// MS-05
 #[test]
 fn each_bad_message_is_refused_for_its_own_reason() {
     use WireError as E;
@@ -70,6 +71,7 @@ fn each_bad_message_is_refused_for_its_own_reason() {
     }
 }
 
+// MS-04
 #[test]
 fn identifiers_come_once_wherever_they_stand() {
     let sections = ["a", "b", "c", "d", "e", "b"].map(sequence).concat();
@@ -85,6 +87,7 @@ fn many_sequences_are_checked_in_no_time() {
     assert_eq!(parse(&bytes).unwrap().sequences().count(), 200_000);
 }
 
+// MS-04
 #[test]
 fn the_body_may_come_last_and_in_the_middle() {
     let (before, after) = (sequence("a"), sequence("b"));
@@ -95,6 +98,7 @@ fn the_body_may_come_last_and_in_the_middle() {
     assert!(message.body().is_empty());
 }
 
+// MS-14
 #[test]
 fn a_damaged_byte_shows_in_the_checksum() {
     let whole = message(Flags::CHECKSUM_PRESENT, &rawdoc! { "ok": 1.5 }, &[]);
@@ -120,6 +124,7 @@ fn every_cut_of_a_message_is_an_error() {
     }
 }
 
+// MS-01
 #[test]
 fn other_messages_are_no_substitute() {
     let compressed = raw(OpCode::Compressed, &[&[0; 20]]);

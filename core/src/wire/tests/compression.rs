@@ -35,6 +35,7 @@ fn zeros(id: CompressorId, length: usize) -> Vec<u8> {
     compressed(id, 9, &raw(OpCode::Msg, &[&vec![0; length]])).split_off(25)
 }
 
+// CM-07, CM-08
 #[test]
 fn everything_comes_back_from_every_compressor_and_level() {
     let text = "all work and no play ".repeat(500);
@@ -59,6 +60,7 @@ fn everything_comes_back_from_every_compressor_and_level() {
     assert_eq!(decompress(frame(&small), LIMIT, &mut scratch), Ok(frame(&small)));
 }
 
+// CM-13
 #[test]
 fn sizes_are_checked_before_anything_is_made_of_them() {
     for got in [i32::MIN, -1, 47_999_985, i32::MAX] {
@@ -88,6 +90,7 @@ fn unknown_compressors_opcodes_and_nesting_are_refused() {
 }
 
 /// A message says less than it holds: found out after what it says, not after all of it.
+// CM-13
 #[test]
 fn bombs_fail_early_and_small() {
     const CLAIMED: usize = 1000;
@@ -152,6 +155,7 @@ fn damage_is_an_error_of_that_compressor() {
     }
 }
 
+// MS-03
 #[test]
 fn what_does_not_fit_is_not_sent() {
     let original = message(Flags::NONE, &rawdoc! { "a": 1 }, &[]);

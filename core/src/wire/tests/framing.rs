@@ -68,6 +68,7 @@ fn an_error_stays() {
     assert_eq!(framer.finish(), Err(error));
 }
 
+// CO-20
 #[test]
 fn the_limit_can_be_set_later() {
     let mut framer = Framer::new(MessageLimit::new(100).unwrap());

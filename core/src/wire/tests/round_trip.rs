@@ -54,6 +54,7 @@ prop_compose! {
 type Parts = (Flags, RawDocumentBuf, Vec<(String, Vec<RawDocumentBuf>)>);
 
 fn parts() -> impl Strategy<Value = Parts> {
+    // MS-12
     let sequences = btree_map("[a-z]{0,5}", vec(document(), 0..4), 0..6);
     (flags(), document(), sequences.prop_map(|map| map.into_iter().collect()))
 }
@@ -174,6 +175,7 @@ fn a_legacy_hello_and_its_reply() {
     assert_eq!(reply.documents().collect::<Vec<_>>(), [&*answer]);
 }
 
+// MS-11, MS-13
 #[test]
 fn a_command_says_its_name_and_database() {
     let bytes = message(Flags::NONE, &rawdoc! { "ping": 1, "$db": "admin" }, &[]);

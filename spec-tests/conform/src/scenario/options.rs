@@ -6,6 +6,7 @@ use cenote_core::pool::{Maintenance, PoolOptions};
 use serde::Deserialize;
 
 /// The options of the pool, and two that exist for tests alone.
+// OP-16
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(crate) struct Options {

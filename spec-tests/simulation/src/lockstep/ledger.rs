@@ -69,6 +69,7 @@ impl Ledger {
     /// # Errors
     ///
     /// The first action that is out of order, or the wrong sum.
+    // PS-22
     pub fn fold<S: PoolTypes>(
         &mut self,
         before: &Snapshot,
@@ -173,6 +174,7 @@ impl Ledger {
         Ok(())
     }
 
+    // EV-26
     fn go(&mut self, number: u64, from: &[Stage], to: Stage) -> Result<(), String> {
         let place = self.place(number);
         match place.ok().and_then(|place| self.connections.get_mut(place)) {

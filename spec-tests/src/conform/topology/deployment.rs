@@ -76,6 +76,7 @@ impl Deployment {
         let known = self.topology.description().server(&address);
         let context = Context {
             load_balanced: false,
+            // SD-33
             current_generation: error.generation.is_none_or(|own| own == server.generation),
             topology_version: known.and_then(|server| server.topology_version),
         };

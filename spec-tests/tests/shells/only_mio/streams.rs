@@ -117,6 +117,7 @@ fn who_is_not_done_gives_it_back_broken() {
     assert!(ping(&pool));
 }
 
+// ER-07
 #[test]
 fn an_interrupt_ends_what_waits_and_what_comes_later() {
     for endpoint in [plain(), tls(Settings::default())] {

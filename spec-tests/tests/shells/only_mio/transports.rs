@@ -67,6 +67,7 @@ fn a_name_that_takes_its_time_holds_up_nobody() {
 }
 
 /// One pool, one loop: 300 connections that will take minutes, and one that goes through.
+// ES-04
 #[test]
 fn hundreds_of_handshakes_byte_by_byte_do_not_hold_up_others() {
     const SLOW: u32 = 300;

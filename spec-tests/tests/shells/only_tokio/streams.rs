@@ -97,6 +97,7 @@ async fn who_is_not_done_gives_it_back_broken() {
     assert!(ping(&pool).await);
 }
 
+// ER-07
 #[tokio::test]
 async fn an_interrupt_ends_what_waits_and_what_comes_later() {
     let endpoint = tls(Settings::default());

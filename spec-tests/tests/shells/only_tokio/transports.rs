@@ -7,6 +7,7 @@ use cenote_endpoint::{Settings, TlsFault};
 use super::world::{ping, pool};
 use crate::world::{tls, with};
 
+// ES-04
 #[tokio::test]
 async fn hundreds_of_handshakes_byte_by_byte_do_not_hold_up_others() {
     let slow = tls(Settings::default());

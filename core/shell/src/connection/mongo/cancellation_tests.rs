@@ -320,6 +320,7 @@ fn check(events: &[Event<ConnectionError>], case: Case) {
     assert_eq!(count("ConnectionCheckedOut"), count("ConnectionCheckedIn"), "{case:?}");
 }
 
+// CO-19
 #[tokio::test(start_paused = true)]
 async fn operations_dropped_after_every_poll() {
     let operations = [

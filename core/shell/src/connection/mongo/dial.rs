@@ -27,6 +27,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 
 impl<R: Network> MongoConnector<R> {
     /// A socket to the server, without TLS yet.
+    // CS-04
     pub(super) async fn dial(
         &self,
         runtime: &R,

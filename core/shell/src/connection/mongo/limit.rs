@@ -14,6 +14,7 @@ pub(super) struct Limit {
 impl Limit {
     /// For opening a connection: `connectTimeoutMS` (0 is without limit) or the caller's deadline,
     /// whichever comes first.
+    // CS-03
     pub(super) fn of(now: Instant, connect_timeout: Duration, caller: Option<Instant>) -> Self {
         let own = Deadline::after(now, connect_timeout);
         let caller = caller.map(|at| Deadline::until(now, at));
@@ -31,6 +32,7 @@ impl Limit {
     }
 
     /// For a command that begins now, together with its reply.
+    // ES-06, HS-09, AU-04
     pub(super) fn for_command(self, now: impl FnOnce() -> Instant) -> Self {
         Self { all: self.next(now), each: None }
     }

@@ -113,6 +113,7 @@ impl<R: Network> Messages<R> {
 
     /// The next reply. What was received of it when the future is dropped stays here for the next
     /// call.
+    // MS-09
     pub(super) async fn receive_message(
         &mut self,
         limit: Limit,
@@ -123,6 +124,7 @@ impl<R: Network> Messages<R> {
 }
 
 /// Repeats a step of a [`Transport`] until it is done, or a wait for the socket takes too long.
+// CS-13
 pub(super) async fn drive<R: Network, T>(
     runtime: &R,
     stream: &mut R::Stream,
@@ -189,6 +191,7 @@ mod tests {
 
     // OP-19: the reply comes in two parts, each within the limit of a wait, and too late for that
     /// of a command.
+    // CS-13
     #[tokio::test(start_paused = true)]
     async fn each_wait_has_its_own_limit() {
         let second = Duration::from_secs(1);

@@ -57,6 +57,7 @@ impl ClientMetadataStore {
     }
 
     /// Returns whether the driver is new.
+    // HS-30
     pub(super) fn append(&self, driver: DriverInfo) -> bool {
         let Stored { client, options, monitoring } = &mut *self.lock();
         let is_new = client.append(driver);

@@ -209,6 +209,7 @@ impl<R: Network> MongoConnector<R> {
     /// # Errors
     ///
     /// The socket failed or was too slow, the server refused, or the peer is not a MongoDB server.
+    // ES-02, TL-09
     pub async fn establish(
         &self,
         socket: impl Into<R::OpenSocket> + Send,

@@ -37,6 +37,7 @@ impl<R: Network> MongoConnector<R> {
     /// # Errors
     ///
     /// Those of connecting and of hello.
+    // SD-51
     pub async fn open_monitoring(
         &self,
         runtime: &R,

@@ -135,6 +135,7 @@ impl<R: Network> Connection<R> {
     }
 
     /// The largest message that the server accepts, header included.
+    // MS-03
     #[must_use]
     pub fn message_limit(&self) -> MessageLimit {
         self.messages.transport.limit()
@@ -280,6 +281,7 @@ impl<R: Network> Connection<R> {
     ///
     /// The connection failed. A command without `w: 0` is refused and not sent, because its reply
     /// would be taken for that of the next command.
+    // MS-08, LN-07
     pub async fn command_unacknowledged(
         &mut self,
         database: &str,

@@ -65,6 +65,7 @@ impl<'c, R: Network> RawStream<'c, R> {
     ///
     /// Flushing failed; or there was an error, the end of the stream or a shutdown before. The
     /// connection cannot be used again then.
+    // CO-19
     pub async fn done(mut self) -> io::Result<()> {
         std::future::poll_fn(|cx| AsyncWrite::poll_flush(Pin::new(&mut self), cx)).await?;
         if self.is_over {

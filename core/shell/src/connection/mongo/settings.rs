@@ -122,11 +122,13 @@ impl Settings {
     }
 
     /// For opening a connection, including TLS.
+    // ES-06, SD-52, CS-05
     pub(super) fn opening(&self, now: Instant, caller: Option<Instant>) -> Limit {
         Limit::of(now, self.connect_timeout, caller)
     }
 
     /// For each command of the handshake, unless the caller's deadline is for all of them.
+    // BG-04, CS-05, CS-08, CS-09
     pub(super) fn each_command(&self, has_caller_deadline: bool) -> Option<Duration> {
         let each = self.timeouts.operation.or(self.timeouts.socket);
         each.filter(|_| !has_caller_deadline)

@@ -89,6 +89,7 @@ impl Transport {
     }
 
     /// Declares the version of the server's API in every command that is [begun](Self::begin) with a database.
+    // HS-12
     pub const fn declare(&mut self, api: Option<ServerApi>) {
         self.server_api = api;
     }
@@ -106,6 +107,7 @@ impl Transport {
 
     /// Whether the connection may go back to its pool: nothing is begun, due or unread, and nothing
     /// failed.
+    // CO-19
     #[must_use]
     pub fn is_reusable(&self) -> bool {
         self.channel.is_reusable()

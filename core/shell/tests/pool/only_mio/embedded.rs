@@ -169,6 +169,7 @@ fn a_dropped_source_closes_the_pool() {
     pool.close();
 }
 
+// KX-02
 #[test]
 fn close_does_not_wait() {
     let gate = Gate::open();

@@ -91,6 +91,7 @@ async fn timed_out(options: &str, deadline: Option<Duration>) -> Option<Duration
     Some(begin.elapsed())
 }
 
+// CS-04
 #[tokio::test(start_paused = true)]
 async fn the_shortest_timeout_counts() {
     let (short, long) = (Duration::from_millis(200), Duration::from_millis(700));
@@ -115,6 +116,7 @@ async fn the_shortest_timeout_counts() {
     }
 }
 
+// BG-04
 // CS-08, CS-09: `timeoutMS` applies to each command of a connection that no caller waits for.
 #[tokio::test(start_paused = true)]
 async fn background_connections_have_the_timeout_of_an_operation() {

@@ -6,6 +6,7 @@ use tokio::time::{Instant, advance, timeout};
 
 use super::world::{Gate, at_most, ready, settle};
 
+// DU-06
 #[tokio::test(start_paused = true)]
 async fn waiting_ends_exactly_at_the_timeout() {
     let gate = Gate::open();
