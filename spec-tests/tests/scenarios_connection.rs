@@ -25,7 +25,7 @@ fn verdict(document: Value, target: Target) -> Verdict {
 #[test]
 fn every_scenario_passes() {
     let Played { outcomes, unplayed } =
-        conform::play(&folder(), &Target::WITH_CONNECTIONS, &Place::Endpoint).unwrap();
+        conform::play(&[folder()], &Target::WITH_CONNECTIONS, &Place::Endpoint).unwrap();
     assert_eq!(unplayed, []);
     assert_eq!(outcomes.len(), FILES * Target::WITH_CONNECTIONS.len());
     let mut not_here = Vec::new();

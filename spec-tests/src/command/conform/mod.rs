@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use self::report::Report;
 use crate::command::output;
-use crate::conform::{self, Foreign, Place, Played, Target};
+use crate::conform::{self, Foreign, Place, Target};
 
 /// Arguments of `cenote conform`.
 #[derive(Debug, clap::Args)]
@@ -64,13 +64,7 @@ pub fn run(arguments: &Arguments) -> Result<bool, Box<dyn Error>> {
         std::fs::write(file, "").map_err(at_fault(file))?;
     }
     let paths = distinct(&arguments.paths)?;
-    let mut played = Played::default();
-    for path in &paths {
-        let Played { outcomes, unplayed } = conform::play(path, &targets, &place)?;
-        played.outcomes.extend(outcomes);
-        played.unplayed.extend(unplayed);
-    }
-    let report = Report::new(played);
+    let report = Report::new(conform::play(&paths, &targets, &place)?);
     if arguments.json {
         output::print(format_args!("{}\n", serde_json::to_string_pretty(&report)?))?;
     } else {
