@@ -20,7 +20,7 @@
 //! `transition/` has a file for each kind of input, `state/` what a pool remembers, `checkpoint/`
 //! states as plain data; the files beside them are data types. Each transition is a short function
 //! that follows a paragraph of the specification; rule ids in comments are those of
-//! `docs/audit/requirements.md`.
+//! `spec-tests/requirements.txt`.
 //!
 //! This module uses nothing of the rest of the crate and nothing of `std`. It has no clock, thread,
 //! socket, randomness or hash map, whose order is not deterministic.

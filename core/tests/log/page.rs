@@ -84,7 +84,7 @@ fn introduction() -> String {
 
 The messages of the specifications, of the components {components}. Each event of a pool or of a
 topology, and each heartbeat's, causes one message at the time of the event. Each selection of a server has one when it begins and one when
-it ends. Their severity is `{severity}`; a selection that has to wait says so once, with severity `{waiting}`. The rules are LG-01 to LG-56.
+it ends. Their severity is `{severity}`; a selection that has to wait says so once, with severity `{waiting}`. Their rules are those of LG.
 `cenote_core::log` makes the records, for drivers, too; the shell passes them to its logging framework.
 
 * **Levels**: {variables} and, for a

@@ -1,70 +1,141 @@
-//! Finds ids in texts, and those among them that there are not.
+//! Where ids stand in code and in tests.
 
-use super::is_rule;
+use std::collections::BTreeMap;
+use std::path::Path;
 
-/// What else is cited, with the last number that there is.
-const WITHOUT_ROWS: [(&str, u32); 8] =
-    [("T", 74), ("SI", 23), ("CF", 52), ("X", 43), ("TF", 21), ("PT", 5), ("LT", 8), ("UT", 5)];
+use cenote::conform::{Document, Target};
 
-/// What looks like a citation and is none.
-const NO_CITATIONS: [&str; 2] = ["UTF", "SHA"];
+use super::ids::ids;
+use super::{files_in, read};
 
-/// Citations of what there is not, each with its line.
-pub(super) fn trouble_with_citations(text: &str) -> Vec<String> {
-    let mut trouble = Vec::new();
-    for (line, text) in (1..).zip(text.lines()) {
-        let wrong =
-            citations(text).into_iter().filter(|(family, number)| !is_there(family, number));
-        trouble
-            .extend(wrong.map(|(family, number)| format!("{line}: there is no {family}-{number}")));
-    }
-    trouble
+/// Where a rule is cited: files with their lines.
+#[derive(Default)]
+pub(super) struct Citations {
+    pub code: Vec<String>,
+    /// Tests that drive no shell.
+    pub test: Vec<String>,
+    /// Tests that drive a shell: on real sockets, or with connections of the test's own.
+    pub through_a_shell: Vec<String>,
 }
 
-pub(super) fn is_there(family: &str, number: &str) -> bool {
-    if NO_CITATIONS.contains(&family) {
-        return true;
-    }
-    let last = WITHOUT_ROWS.iter().find(|(own, _)| *own == family).map(|&(_, last)| last);
-    match last {
-        Some(last) => {
-            number.len() == 2 && number.parse().is_ok_and(|number| (1..=last).contains(&number))
+#[derive(Clone, Copy, PartialEq)]
+enum Column {
+    Code,
+    Test,
+    ThroughAShell,
+}
+
+/// What is looked at; of several that a path begins with, the last one counts.
+const PLACES: [(&str, Option<Column>); 19] = [
+    ("core", Some(Column::Code)),
+    ("core/tests", Some(Column::Test)),
+    ("core/shell/tests", Some(Column::ThroughAShell)),
+    ("shell-mio", Some(Column::Code)),
+    ("shell-tokio", Some(Column::Code)),
+    ("spec-tests/tests", Some(Column::Test)),
+    ("spec-tests/tests/allocations.rs", Some(Column::ThroughAShell)),
+    ("spec-tests/tests/appended_metadata.rs", Some(Column::ThroughAShell)),
+    ("spec-tests/tests/client", Some(Column::ThroughAShell)),
+    ("spec-tests/tests/client_logging", Some(Column::ThroughAShell)),
+    ("spec-tests/tests/fork", Some(Column::ThroughAShell)),
+    ("spec-tests/tests/mio_fork.rs", Some(Column::ThroughAShell)),
+    ("spec-tests/tests/mio_soak.rs", Some(Column::ThroughAShell)),
+    ("spec-tests/tests/shells", Some(Column::ThroughAShell)),
+    // Ids that are data.
+    ("spec-tests/tests/bad_scenarios", None),
+    ("spec-tests/tests/requirements", None),
+    ("spec-tests/transcripts", Some(Column::Test)),
+    ("spec-tests/scenarios", Some(Column::ThroughAShell)),
+    ("spec-tests/scenarios/uri", Some(Column::Test)),
+];
+
+/// All citations, by the id.
+pub(super) fn all(repository: &Path) -> BTreeMap<String, Citations> {
+    let mut all = BTreeMap::new();
+    for folder in ["core", "shell-mio", "shell-tokio", "spec-tests"] {
+        for path in files_in(&repository.join(folder), &["rs", "txt", "yml", "json"]) {
+            let name = path.strip_prefix(repository).expect("inside").display().to_string();
+            if let Some(column) = column_of(&name) {
+                cite(&mut all, &name, column, &path);
+            }
         }
-        None => is_rule(&format!("{family}-{number}")),
+    }
+    for line in read(&repository.join("spec-tests/official.txt")).lines() {
+        let Some((place, rules)) = line.split_once(": ") else { continue };
+        let (column, file) = match place.split_once(' ') {
+            Some(("shells", file)) => (Column::ThroughAShell, file),
+            Some(("core", file)) => (Column::Test, file),
+            _ => continue,
+        };
+        ids(rules).into_iter().for_each(|id| add(&mut all, id, column, file.to_owned()));
+    }
+    all
+}
+
+fn column_of(path: &str) -> Option<Column> {
+    let is_in = |place: &str| path.strip_prefix(place).is_some_and(|it| !it.starts_with('_'));
+    PLACES.iter().rev().find(|(place, _)| is_in(place)).and_then(|(_, column)| *column)
+}
+
+fn cite(all: &mut BTreeMap<String, Citations>, name: &str, column: Column, path: &Path) {
+    if name.starts_with("spec-tests/scenarios/") {
+        return cite_scenario(all, name, column, path);
+    }
+    let is_code = |name: &str| !name.contains("/tests/") && !name.ends_with("tests.rs");
+    let mut column = if column == Column::Code && !is_code(name) { Column::Test } else { column };
+    let text = read(path);
+    let mut lines = (1..).zip(text.lines()).peekable();
+    while let Some((number, line)) = lines.next() {
+        let begins_tests = line.trim_start().starts_with("#[cfg(test)]")
+            && lines.peek().is_some_and(|(_, next)| next.ends_with(" {") && next.contains("mod "));
+        if column == Column::Code && begins_tests {
+            column = Column::Test;
+        }
+        let line = line.trim_start();
+        let cited = match column {
+            _ if line.starts_with("///") || line.starts_with("//!") => "",
+            Column::Code => line.find("//").map_or("", |comment| &line[comment..]),
+            Column::Test | Column::ThroughAShell => line,
+        };
+        ids(cited).into_iter().for_each(|id| add(all, id, column, format!("{name}:{number}")));
     }
 }
 
-/// What looks like an id in a line: one to three capitals, a hyphen, one or two digits.
-fn citations(line: &str) -> Vec<(&str, &str)> {
-    line.match_indices('-')
-        .filter_map(|(hyphen, _)| {
-            let before = &line[..hyphen];
-            let after = &line[hyphen + 1..];
-            let family = &before[before.trim_end_matches(|c: char| c.is_ascii_uppercase()).len()..];
-            let digits = after.find(|c: char| !c.is_ascii_digit()).unwrap_or(after.len());
-            let (number, rest) = after.split_at(digits);
-            let stands_alone = !before[..before.len() - family.len()].ends_with(is_part_of_a_word)
-                && !rest.starts_with(is_part_of_a_word);
-            let looks_right = (1..=3).contains(&family.len()) && (1..=2).contains(&number.len());
-            (stands_alone && looks_right).then_some((family, number))
-        })
-        .collect()
+/// A file that is not for every shell shows nothing of shells.
+fn cite_scenario(all: &mut BTreeMap<String, Citations>, name: &str, column: Column, path: &Path) {
+    let document = Document::read(path).expect("a scenario");
+    let scenario = document.value();
+    let lacks = |shell: &Target| scenario["notOn"].get(shell.name()).is_some();
+    let column = if Target::SHELLS.iter().any(lacks) { Column::Test } else { column };
+    let rules = scenario["requirements"].as_array().into_iter().flatten();
+    let rules: Vec<_> = rules.filter_map(|rule| rule.as_str()).collect();
+    assert!(!rules.is_empty(), "{name} does not say which rules it is about");
+    rules.into_iter().for_each(|id| add(all, id.to_owned(), column, name.to_owned()));
 }
 
-fn is_part_of_a_word(character: char) -> bool {
-    character.is_alphanumeric() || "_-".contains(character)
+fn add(all: &mut BTreeMap<String, Citations>, id: String, column: Column, place: String) {
+    let citations = all.entry(id).or_default();
+    let places = match column {
+        Column::Code => &mut citations.code,
+        Column::Test => &mut citations.test,
+        Column::ThroughAShell => &mut citations.through_a_shell,
+    };
+    places.push(place);
 }
 
 #[test]
-fn a_citation_of_what_there_is_not_is_told_with_its_line() {
-    let right = "OP-55, (T-74) … SI-01: CF-52 X-43, UTF-8, SCRAM-SHA-256, X-5090, a-1, INTER-1";
-    assert_eq!(trouble_with_citations(right), [""; 0]);
-    let wrong = "x\n/// OP-56, OP-2, T-75.\n// OTU-05 (SI-00) LG-39\n";
-    assert_eq!(
-        trouble_with_citations(wrong),
-        ["OP-56", "OP-2", "T-75", "OTU-05", "SI-00", "LG-39"].map(|id| {
-            let line = if ["OP-56", "OP-2", "T-75"].contains(&id) { 2 } else { 3 };
-            format!("{line}: there is no {id}")
-        })
-    );
+fn places_are_there_and_the_closest_counts() {
+    for (place, _) in PLACES {
+        assert!(super::repository().join(place).exists(), "{place}");
+    }
+    for (path, column) in [
+        ("core/src/pool/mod.rs", Some(Column::Code)),
+        ("core/shell/tests/pool/many.rs", Some(Column::ThroughAShell)),
+        ("spec-tests/tests/client/srv.rs", Some(Column::ThroughAShell)),
+        ("spec-tests/tests/client_threads.rs", Some(Column::Test)),
+        ("spec-tests/tests/requirements/ids.rs", None),
+        ("spec-tests/simulation/src/model/mod.rs", None),
+    ] {
+        assert!(column_of(path) == column, "{path}");
+    }
 }

@@ -1,117 +1,120 @@
-//! Holds `docs/audit/requirements.md` to the list of rules, to the code and tests that it names, and the
-//! citations in comments to the page.
+//! Makes the ledger of requirements: for each rule of `spec-tests/requirements.txt` the code and the tests
+//! that name its id.
 //!
-//! How: a row is read as its id and its references; what a reference names must be there. What
-//! cannot be seen from here is whether a test really shows its rule.
+//! The table is written to `target/requirements.md`; `docs/audit/requirements.md` has its counts. After an
+//! intended change, `CENOTE_BLESS=1 cargo test -p cenote --test requirements` rewrites them.
+//!
+//! What cannot be seen from here is whether a test really shows its rule. It does if it notices a bug that is
+//! planted on the rule: `rule` in `spec-tests/mutations.toml`.
 
 mod citations;
-mod page;
+mod ids;
+mod ledger;
 mod prose;
-mod scenarios;
-mod through_a_shell;
+mod rules;
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
-use self::citations::trouble_with_citations;
-use self::page::trouble_with_page;
+use self::ids::{ids, trouble_with_citations};
+use self::ledger::Ledger;
+use self::rules::Family;
 
-/// The rules that have a row each.
-const RULES: [(&str, &[RangeInclusive<u32>]); 38] = [
-    ("OP", &[1..=55]),
-    ("CO", &[1..=21]),
-    ("WQ", &[1..=16]),
-    ("PS", &[1..=22]),
-    ("EV", &[1..=6, 10..=29]),
-    ("LG", &[1..=9, 20..=38, 40..=56]),
-    ("PCR", &[1..=5]),
-    ("PCL", &[1..=9]),
-    ("PRD", &[1..=6]),
-    ("CC", &[1..=3]),
-    ("ES", &[1..=7]),
-    ("KX", &[1..=5]),
-    ("AV", &[1..=4]),
-    ("PO", &[1..=13]),
-    ("OUT", &[1..=25]),
-    ("IN", &[1..=9]),
-    ("CLX", &[1..=1]),
-    ("CLR", &[1..=15]),
-    ("INT", &[1..=13]),
-    ("CLB", &[1..=7]),
-    ("FK", &[1..=5]),
-    ("BG", &[1..=12]),
-    ("WC", &[1..=2]),
-    ("DU", &[1..=8]),
-    ("ER", &[1..=12, 20..=25, 30..=43]),
-    ("SD", &[1..=10, 20..=33, 40..=42, 50..=54]),
-    ("SM", &[1..=13]),
-    ("CS", &[1..=21]),
-    ("LB", &[1..=8, 10..=12, 20..=23, 30..=40]),
-    ("HS", &[1..=12, 20..=30, 40..=48]),
-    ("CM", &[1..=14]),
-    ("AU", &[1..=12, 20..=22, 30..=41, 45..=47, 50..=51, 55..=55, 60..=60]),
-    ("MS", &[1..=15]),
-    ("TL", &[1..=11]),
-    ("LN", &[1..=8]),
-    ("ND", &[1..=10]),
-    ("LR", &[1..=9]),
-    ("SX", &[1..=8]),
-];
+const BEGIN: &str = "<!-- counts, by spec-tests/tests/requirements: from here -->\n";
+const END: &str = "<!-- to here -->\n";
 
 #[test]
-fn the_page_names_the_code_and_the_test_of_every_rule() {
-    let page = read(&repository().join("docs/audit/requirements.md"));
-    let trouble = trouble_with_page(&page, &repository());
-    assert!(trouble.is_empty(), "docs/audit/requirements.md:\n{}", trouble.join("\n"));
+fn every_rule_has_code_and_a_test_and_the_page_has_the_counts() {
+    let repository = repository();
+    let (families, citations, planted) = (families(), citations::all(&repository), planted());
+    let ledger = Ledger { families: &families, citations: &citations, planted: &planted };
+    let table = repository.join("target/requirements.md");
+    fs::write(&table, ledger.table()).expect("target/ can be written");
+    let trouble = ledger.trouble();
+    assert!(trouble.is_empty(), "{}", trouble.join("\n"));
+
+    let path = repository.join("docs/audit/requirements.md");
+    let page = read(&path);
+    let (before, rest) = page.split_once(BEGIN).expect("a mark");
+    let (counts, after) = rest.split_once(END).expect("a mark");
+    if std::env::var_os("CENOTE_BLESS").is_some() {
+        let page = format!("{before}{BEGIN}{}{END}{after}", ledger.counts());
+        return fs::write(path, page).expect("docs/ can be written");
+    }
+    assert_eq!(counts, ledger.counts(), "run with CENOTE_BLESS=1 and review the diff");
 }
 
 #[test]
 fn citations_are_of_rules_that_there_are() {
-    let mut files = Vec::new();
-    for folder in
-        ["core", "shell-tokio", "shell-mio", "spec-tests", "fuzz/src", "fuzz/tests", "docs"]
-    {
-        collect_files(&repository().join(folder), &mut files);
-    }
-    // Its tests cite what there is not.
-    files.retain(|path| {
-        !path.ends_with("requirements/citations.rs") && !path.ends_with("requirements/page.rs")
-    });
+    let families = families();
+    let rules: BTreeSet<&str> =
+        families.iter().flat_map(|family| &family.rules).map(|rule| &*rule.id).collect();
+    let kinds = ["rs", "txt", "md", "yml", "json", "toml"];
+    let folders =
+        ["core", "shell-tokio", "shell-mio", "spec-tests", "fuzz/src", "fuzz/tests", "docs"];
+    let mut files: Vec<PathBuf> =
+        folders.iter().flat_map(|folder| files_in(&repository().join(folder), &kinds)).collect();
+    // Their tests cite what there is not.
+    files.retain(|path| !path.components().any(|it| it.as_os_str() == "requirements"));
     assert!(files.len() > 100, "all files are looked at");
     let trouble: Vec<_> = files
         .iter()
         .flat_map(|path| {
             let name = path.strip_prefix(repository()).expect("inside").display().to_string();
-            trouble_with_citations(&read(path))
-                .into_iter()
-                .map(move |what| format!("{name}:{what}"))
+            let trouble = trouble_with_citations(&read(path), &rules);
+            trouble.into_iter().map(move |what| format!("{name}:{what}"))
         })
         .collect();
     assert!(trouble.is_empty(), "\n{}", trouble.join("\n"));
 }
 
-fn rules() -> impl Iterator<Item = String> {
-    RULES.iter().flat_map(|(family, ranges)| {
-        ranges.iter().cloned().flatten().map(move |number| format!("{family}-{number:02}"))
-    })
+#[test]
+fn the_readme_has_the_counts_of_the_official_files() {
+    let page = read(&repository().join("docs/audit/conformance.md"));
+    let counts =
+        page.lines().find(|line| line.contains(" left out, ") && line.contains(" files: "));
+    let (files, tests) = counts.and_then(|line| line.split_once(". ")).expect("a line of counts");
+    let readme = read(&repository().join("README.md"));
+    assert!(readme.contains(&format!("> {files}\n")), "README.md: {files}");
+    assert!(readme.contains(tests.trim_end_matches('.')), "README.md: {tests}");
 }
 
-fn is_rule(id: &str) -> bool {
-    rules().any(|rule| rule == id)
+fn families() -> Vec<Family> {
+    let list = read(&repository().join("spec-tests/requirements.txt"));
+    rules::parse(&list).unwrap_or_else(|what| panic!("spec-tests/requirements.txt:{what}"))
 }
 
-/// The files with sources, stories and pages in a folder, and in the folders in it.
-fn collect_files(folder: &Path, files: &mut Vec<PathBuf>) {
+/// The names of the planted bugs, by the rules that they break.
+fn planted() -> BTreeMap<String, Vec<String>> {
+    let mut planted: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    let mut name = "";
+    let list = read(&repository().join("spec-tests/mutations.toml"));
+    for line in list.lines() {
+        if let Some(this) = line.strip_prefix("name = ") {
+            name = this.trim_matches('"');
+        } else if let Some(rules) = line.strip_prefix("rule = ") {
+            ids(rules)
+                .into_iter()
+                .for_each(|id| planted.entry(id).or_default().push(name.to_owned()));
+        }
+    }
+    planted
+}
+
+/// The files of these kinds in a folder, and in the folders in it.
+fn files_in(folder: &Path, kinds: &[&str]) -> Vec<PathBuf> {
+    let mut files = Vec::new();
     for entry in fs::read_dir(folder).expect("a folder of the repository") {
         let path = entry.expect("an entry").path();
         if path.is_dir() {
-            collect_files(&path, files);
-        } else if path.extension().is_some_and(|it| it == "rs" || it == "txt" || it == "md") {
+            files.extend(files_in(&path, kinds));
+        } else if path.extension().is_some_and(|it| kinds.iter().any(|kind| it == *kind)) {
             files.push(path);
         }
     }
     files.sort();
+    files
 }
 
 fn read(path: &Path) -> String {

@@ -111,6 +111,7 @@ fn ends(events: &Events, times: usize) -> Vec<&'static str> {
 }
 
 /// The order of events is the draft's.
+// LR-01, LR-02, LR-03
 fn a_late_reply_does_not_cost_the_connection(shell: Shell) {
     for (endpoint, options) in [
         (plain(), "maxPoolSize=1"),
@@ -165,6 +166,7 @@ fn a_reply_that_came_long_ago_is_read(shell: Shell) {
     assert_eq!(pool.snapshot().connections_created, 1);
 }
 
+// LR-04, LR-05
 fn a_reply_that_never_comes_costs_the_connection(shell: Shell) {
     let endpoint = plain();
     let (pool, events) = pool(shell, &endpoint.uri(), "maxPoolSize=1");
@@ -177,6 +179,7 @@ fn a_reply_that_never_comes_costs_the_connection(shell: Shell) {
     assert_eq!(pool.snapshot().connections_created, 2);
 }
 
+// LR-06
 fn a_connection_that_was_silent_for_too_long_is_closed_at_once(shell: Shell) {
     let endpoint = plain();
     let (pool, events) = pool(shell, &endpoint.uri(), "maxPoolSize=1");
@@ -189,6 +192,7 @@ fn a_connection_that_was_silent_for_too_long_is_closed_at_once(shell: Shell) {
 }
 
 /// Garbage, too large, of another request, two of them, cut off: the next command gets another connection.
+// LR-04, LR-08
 fn a_late_reply_that_breaks_the_protocol_costs_the_connection(shell: Shell) {
     for fault in [
         Fault::Garbage { bytes: 64 },
@@ -218,6 +222,7 @@ fn a_late_reply_that_breaks_the_protocol_costs_the_connection(shell: Shell) {
 }
 
 /// "Multiple calls to drain the buffer", as the draft's tests call it.
+// LR-04, LR-07
 fn a_check_out_that_runs_out_of_time_leaves_the_reply_to_the_next(shell: Shell) {
     let endpoint = plain();
     let (pool, events) = pool(shell, &endpoint.uri(), "maxPoolSize=1");

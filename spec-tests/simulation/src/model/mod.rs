@@ -5,7 +5,7 @@
 //! plain `Vec`s, is found by linear search, and is counted again whenever it is needed. It is slow
 //! and obvious on purpose; where the two disagree, one of them is wrong.
 //!
-//! The ids in the comments are those of `docs/audit/requirements.md`. Two choices of the machine
+//! The ids in the comments are those of `spec-tests/requirements.txt`. Two choices of the machine
 //! are learnt or repeated: the slot in a `ConnId` ([`Model::learn`]), and the random numbers that
 //! shorten lifetimes.
 
