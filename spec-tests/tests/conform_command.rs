@@ -41,19 +41,8 @@ fn every_report_says_the_same() {
     std::fs::write(folder.join("good.yml"), SCENARIO).unwrap();
     let bad = SCENARIO.replace("PoolClosed", "PoolReady").replace("closed", "closed <&>");
     std::fs::write(folder.join("bad.yaml"), bad).unwrap();
-    let (junit, page) = (folder.join("junit.xml"), folder.join("page.md"));
-    let marks = "above\n<!-- cenote conform --page: from here -->\n<!-- to here -->\nbelow\n";
-    std::fs::write(&page, marks).unwrap();
-    let output = conform(&[
-        text(&folder),
-        "--target",
-        "core",
-        "--json",
-        "--junit",
-        text(&junit),
-        "--page",
-        text(&page),
-    ]);
+    let junit = folder.join("junit.xml");
+    let output = conform(&[text(&folder), "--target", "core", "--json", "--junit", text(&junit)]);
     assert_eq!(output.status.code(), Some(1));
     let report: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!([&report["passed"], &report["failed"], &report["skipped"]], [1, 1, 0]);
@@ -65,19 +54,6 @@ fn every_report_says_the_same() {
     let xml = std::fs::read_to_string(junit).unwrap();
     assert!(xml.contains("tests=\"2\" failures=\"1\""), "{xml}");
     assert!(xml.contains("a pool is closed &lt;&amp;&gt;"), "{xml}");
-
-    let written = std::fs::read_to_string(&page).unwrap();
-    assert!(written.starts_with("above\n") && written.ends_with("below\n"), "{written}");
-    assert!(written.contains("| good | 1 passed | – | – |"), "{written}");
-    assert!(written.contains("| bad | 0 passed, 1 failed | – | – |"), "{written}");
-
-    let check =
-        |path: &Path| conform(&[text(path), "--target", "core", "--page", text(&page), "--check"]);
-    let same = check(&folder);
-    assert!(same.stderr.is_empty(), "{same:?}");
-    let other = check(&folder.join("good.yml"));
-    assert_eq!(other.status.code(), Some(1));
-    assert!(String::from_utf8_lossy(&other.stderr).contains("is not what was played"));
 }
 
 #[test]
@@ -239,38 +215,6 @@ fn every_file_is_accounted_for() {
     assert!(said.ends_with(end), "{said}");
 }
 
-/// The page is that of a commit. Another one may have more files, but not lose one or change its results.
-#[test]
-fn files_of_a_newer_commit_are_listed() {
-    let folder = folder("newer", "source/connection-monitoring-and-pooling/tests/cmap-format");
-    std::fs::write(folder.join("good.yml"), SCENARIO).unwrap();
-    let note = folder.join("SOURCE.md");
-    let commit = |digit: &str| std::fs::write(&note, format!("commit `{}`", digit.repeat(40)));
-    commit("1").unwrap();
-    let page = folder.join("page.md");
-    std::fs::write(&page, "<!-- cenote conform --page: from here -->\n<!-- to here -->\n").unwrap();
-    let run = |options: &[&str]| {
-        let arguments = [text(&folder), "--target", "core", "--page", text(&page)];
-        let output = conform(&[&arguments[..], options].concat());
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        (output.status.code(), said)
-    };
-    assert_eq!(run(&[]).0, Some(0));
-    assert_eq!(run(&["--check"]).0, Some(0));
-
-    std::fs::write(folder.join("new.yml"), SCENARIO).unwrap();
-    let (status, said) = run(&["--check"]);
-    assert_eq!(status, Some(1), "of the same commit: {said}");
-    commit("2").unwrap();
-    let (status, said) = run(&["--check"]);
-    assert_eq!(status, Some(0), "{said}");
-    let file = "new            connection-monitoring-and-pooling/tests/cmap-format/new\n";
-    assert!(said.contains(file), "{said}");
-
-    std::fs::remove_file(folder.join("good.yml")).unwrap();
-    assert_eq!(run(&["--check"]).0, Some(1), "a file is missing");
-}
-
 /// One file is one file, however often it is named, and a link is no way round in circles.
 #[cfg(unix)]
 #[test]
@@ -310,8 +254,6 @@ fn no_file_is_counted_twice() {
     }
     let xml = std::fs::read_to_string(&junit).unwrap();
     assert!(xml.contains("tests=\"6\" failures=\"0\" errors=\"5\""), "{xml}");
-    let refused = conform(&[text(&whole), "--junit", text(&junit), "--page", text(&junit)]);
-    assert_eq!(refused.status.code(), Some(2));
 }
 
 /// A format is told by the folder, wherever the command is run.
@@ -354,18 +296,11 @@ fn where_reports_go_is_looked_at_first() {
     let folder = folder("unwritable", "cmap-format");
     let pretty = SCENARIO.replace("a pool is closed", "\"a \\e[31mred\\a pool\"");
     std::fs::write(folder.join("good.yml"), pretty).unwrap();
-    let page = folder.join("page.md");
-    std::fs::write(&page, "no marks").unwrap();
-    for (option, file, complaint) in [
-        ("--junit", folder.join("none/junit.xml"), "none/junit.xml: No such file"),
-        ("--page", folder.join("none.md"), "none.md: No such file"),
-        ("--page", page, "page.md: no marks to write between: <!-- cenote conform --page"),
-    ] {
-        let output = conform(&[text(&folder), "--target", "core", option, text(&file)]);
-        let error = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(2), "{error}");
-        assert!(error.contains(complaint) && output.stdout.is_empty(), "{error}");
-    }
+    let junit = folder.join("none/junit.xml");
+    let output = conform(&[text(&folder), "--target", "core", "--junit", text(&junit)]);
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{error}");
+    assert!(error.contains("none/junit.xml: No such file") && output.stdout.is_empty(), "{error}");
     let output = conform(&[text(&folder), "--target", "core"]);
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(said.contains("good: a  [31mred  pool"), "{said}");

@@ -1,7 +1,6 @@
 //! `cenote conform PATH…`
 
 mod junit;
-mod page;
 mod report;
 
 use std::collections::BTreeSet;
@@ -31,13 +30,6 @@ pub struct Arguments {
     /// Also write a JUnit XML report
     #[arg(long, value_name = "FILE")]
     junit: Option<PathBuf>,
-    /// Write the table of all files into this page, between its marks
-    #[arg(long, value_name = "FILE", conflicts_with = "uri")]
-    page: Option<PathBuf>,
-    /// Compare with the page instead of writing it; ignores the date and the commit, and lists the files that
-    /// only another commit has
-    #[arg(long, requires = "page")]
-    check: bool,
 }
 
 /// Plays the files and prints a line a test.
@@ -54,11 +46,6 @@ pub fn run(arguments: &Arguments) -> Result<bool, Box<dyn Error>> {
     let is_played = |target: &Target| !target.is_simulated() || arguments.uri.is_none();
     let targets: Vec<_> = targets.into_iter().filter(is_played).collect();
     // Before it all: playing takes its time.
-    let written = [("--junit", arguments.junit.as_deref()), ("--page", arguments.page.as_deref())];
-    output::expect_different(&written)?;
-    if let Some(file) = &arguments.page {
-        page::read(file)?;
-    }
     if let Some(file) = &arguments.junit {
         // Nor does an old report stay there if nothing comes of this run.
         std::fs::write(file, "").map_err(at_fault(file))?;
@@ -73,11 +60,7 @@ pub fn run(arguments: &Arguments) -> Result<bool, Box<dyn Error>> {
     if let Some(file) = &arguments.junit {
         std::fs::write(file, junit::xml(&report)).map_err(at_fault(file))?;
     }
-    let mut is_good = report.is_good();
-    if let Some(file) = &arguments.page {
-        is_good &= page::write(&report, &paths, file, arguments.check)?;
-    }
-    Ok(is_good)
+    Ok(report.is_good())
 }
 
 /// The paths without those that are below another one, in full: the folder of a file determines its format.
