@@ -1,4 +1,4 @@
-//! See `cenote_simulation::fuzzing::hello_reply`.
+//! See `cenote_lab::fuzzing::hello_reply`.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| cenote_simulation::fuzzing::hello_reply(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| cenote_lab::fuzzing::hello_reply(data));

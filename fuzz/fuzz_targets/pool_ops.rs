@@ -1,4 +1,4 @@
-//! See `cenote_simulation::fuzzing::pool_ops`.
+//! See `cenote_lab::fuzzing::pool_ops`.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| cenote_simulation::fuzzing::pool_ops(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| cenote_lab::fuzzing::pool_ops(data));

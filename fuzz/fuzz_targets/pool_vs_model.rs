@@ -1,4 +1,4 @@
-//! See `cenote_simulation::fuzzing::pool_vs_model`.
+//! See `cenote_lab::fuzzing::pool_vs_model`.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| cenote_simulation::fuzzing::pool_vs_model(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| cenote_lab::fuzzing::pool_vs_model(data));

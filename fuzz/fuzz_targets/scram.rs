@@ -1,4 +1,4 @@
-//! See `cenote_simulation::fuzzing::scram`.
+//! See `cenote_lab::fuzzing::scram`.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| cenote_simulation::fuzzing::scram(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| cenote_lab::fuzzing::scram(data));

@@ -1,4 +1,4 @@
-//! See `cenote_simulation::fuzzing::socks5`.
+//! See `cenote_lab::fuzzing::socks5`.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| cenote_simulation::fuzzing::socks5(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| cenote_lab::fuzzing::socks5(data));

@@ -1,4 +1,4 @@
-//! See `cenote_simulation::fuzzing::trace`.
+//! See `cenote_lab::fuzzing::trace`.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| cenote_simulation::fuzzing::trace(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| cenote_lab::fuzzing::trace(data));

@@ -1,4 +1,4 @@
-//! See `cenote_simulation::fuzzing::uri`.
+//! See `cenote_lab::fuzzing::uri`.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| cenote_simulation::fuzzing::uri(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| cenote_lab::fuzzing::uri(data));

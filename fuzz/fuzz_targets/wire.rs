@@ -1,4 +1,4 @@
-//! See `cenote_simulation::fuzzing::wire`.
+//! See `cenote_lab::fuzzing::wire`.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| cenote_simulation::fuzzing::wire(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| cenote_lab::fuzzing::wire(data));

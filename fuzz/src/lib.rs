@@ -1,4 +1,4 @@
-//! The bodies of the fuzz targets are in `cenote_simulation::fuzzing`, so that they compile with every build;
+//! The bodies of the fuzz targets are in `cenote_lab::fuzzing`, so that they compile with every build;
 //! this package adds the fuzzer, the corpora, and the body for the C library.
 
 #![forbid(unsafe_code)]
@@ -7,7 +7,7 @@ mod c_library;
 
 use std::path::{Path, PathBuf};
 
-use cenote_simulation::fuzzing;
+use cenote_lab::fuzzing;
 
 pub use c_library::c_library;
 

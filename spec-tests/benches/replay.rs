@@ -3,8 +3,8 @@
 use std::time::Instant;
 
 use cenote_core::trace::{JournalOptions, Replay};
-use cenote_simulation::replay::record;
-use cenote_simulation::replay::traffic::Scene;
+use cenote_replay::record;
+use cenote_replay::traffic::Scene;
 
 #[global_allocator]
 static ALLOCATOR: dhat::Alloc = dhat::Alloc;

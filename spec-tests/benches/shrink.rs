@@ -4,10 +4,10 @@
 use std::time::{Duration, Instant};
 
 use cenote_core::trace::JournalOptions;
-use cenote_simulation::replay::history::History;
-use cenote_simulation::replay::record;
-use cenote_simulation::replay::shrink::{shrink, summary};
-use cenote_simulation::replay::traffic::Scene;
+use cenote_replay::history::History;
+use cenote_replay::record;
+use cenote_replay::shrink::{shrink, summary};
+use cenote_replay::traffic::Scene;
 
 const STEPS: u64 = 100_000;
 const LEFT_MAX: usize = 20;

@@ -9,8 +9,6 @@ use cenote::command::conform;
 #[cfg(all(unix, feature = "top"))]
 use cenote::command::top;
 use cenote::command::{check, completions, endpoint, man, record, replay, run, usage};
-#[cfg(feature = "simulation")]
-use cenote::command::{explore, simulate};
 use clap::{CommandFactory as _, Parser, Subcommand};
 
 /// Run, test, record and replay the Cenote connection pool for MongoDB
@@ -42,7 +40,7 @@ enum Command {
     Top(top::Arguments),
     /// Replay a trace: verify, print, explain, draw, step through or shrink it
     Replay(Box<replay::Arguments>),
-    /// Write an example trace: simulated traffic, or random inputs
+    /// Write an example trace: simulated traffic, or an incident
     Record(record::Arguments),
     /// Check a stream of CMAP events, one JSON object per line, against the specification
     Check(check::Arguments),
@@ -51,12 +49,6 @@ enum Command {
     Conform(conform::Arguments),
     /// Start a mock MongoDB server with fail points and faults
     Endpoint(endpoint::Arguments),
-    /// Simulate pools with random faults from a seed, and check them after every input
-    #[cfg(feature = "simulation")]
-    Simulate(simulate::Arguments),
-    /// Feed every sequence of inputs up to a length to small pools and to the reference model
-    #[cfg(feature = "simulation")]
-    Explore(explore::Arguments),
     /// Print a completion script for a shell
     Completions(completions::Arguments),
     /// Write manual pages for all commands
@@ -78,10 +70,6 @@ fn main() -> ExitCode {
         #[cfg(feature = "conform")]
         Command::Conform(arguments) => conform::run(&arguments),
         Command::Endpoint(arguments) => endpoint::run(&arguments).map_err(Into::into),
-        #[cfg(feature = "simulation")]
-        Command::Simulate(arguments) => simulate::run(&arguments).map_err(Into::into),
-        #[cfg(feature = "simulation")]
-        Command::Explore(arguments) => explore::run(&arguments).map_err(Into::into),
         Command::Completions(arguments) => {
             completions::run(&arguments, &mut Cli::command()).map_err(Into::into)
         }

@@ -8,7 +8,7 @@ use std::process::Command;
 use serde_json::Value;
 
 /// Their API in Rust serves the project's own tools, and has no promise.
-const TOOLS: [&str; 4] = ["cenote", "cenote-c", "cenote-fuzz", "cenote-simulation"];
+const TOOLS: [&str; 5] = ["cenote", "cenote-c", "cenote-fuzz", "cenote-lab", "cenote-replay"];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("a folder of the workspace").to_owned()
@@ -54,7 +54,10 @@ fn packages() -> Vec<Package> {
 #[test]
 fn each_package_has_what_a_registry_shows() {
     let mut wrong = Vec::new();
-    for package in packages() {
+    let (published, others): (Vec<_>, Vec<_>) =
+        packages().into_iter().partition(|package| package.metadata["publish"].is_null());
+    let others: BTreeSet<_> = others.into_iter().map(|package| package.name).collect();
+    for package in published {
         let mut demand = |is_met: bool, what: &str| {
             if !is_met {
                 wrong.push(format!("{}: {what}", package.name));
@@ -83,9 +86,13 @@ fn each_package_has_what_a_registry_shows() {
         }
         let manifest = text(&package.folder.join("Cargo.toml"));
         demand(manifest.contains("\nrepository.workspace = true\n"), "repository.workspace");
-        let is_published = package.metadata["publish"].is_null();
         let docs = &package.metadata["metadata"]["docs"]["rs"];
-        demand(!is_published || docs["rustdoc-args"][1] == "docsrs", "docs.rs metadata");
+        demand(docs["rustdoc-args"][1] == "docsrs", "docs.rs metadata");
+        for dependency in package.metadata["dependencies"].as_array().expect("a list") {
+            let name = dependency["name"].as_str().expect("a name");
+            let is_there = dependency["kind"] == "dev" || !others.contains(name);
+            demand(is_there, &format!("{name} is not published"));
+        }
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
 }

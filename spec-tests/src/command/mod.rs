@@ -6,8 +6,6 @@ pub mod completions;
 #[cfg(feature = "conform")]
 pub mod conform;
 pub mod endpoint;
-#[cfg(feature = "simulation")]
-pub mod explore;
 pub mod man;
 mod output;
 pub mod record;
@@ -15,8 +13,6 @@ pub mod replay;
 pub mod run;
 mod secret_file;
 pub mod signals;
-#[cfg(feature = "simulation")]
-pub mod simulate;
 #[cfg(all(unix, feature = "top"))]
 pub mod top;
 pub mod usage;

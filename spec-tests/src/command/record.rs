@@ -8,9 +8,9 @@ use std::time::Duration;
 use cenote_core::trace::JournalOptions;
 use thiserror::Error;
 
-use cenote_simulation::replay::record;
-use cenote_simulation::replay::topology::record::fail_over;
-use cenote_simulation::replay::traffic::Scene;
+use cenote_replay::record;
+use cenote_replay::topology::record::fail_over;
+use cenote_replay::traffic::Scene;
 
 /// Arguments of `cenote record`.
 #[derive(Debug, clap::Args)]
@@ -36,21 +36,18 @@ pub struct Arguments {
     #[arg(long, value_name = "N", default_value_t = 0)]
     leak_every: u64,
     /// End with a double check-in: a bug for `cenote replay --shrink misuse` to find
-    #[arg(long, conflicts_with = "random")]
+    #[arg(long)]
     check_in_twice: bool,
     /// Average time to establish a connection, in milliseconds
     #[arg(long, default_value_t = 8)]
     establish_ms: u64,
-    /// Feed random inputs, legal and illegal, to a small pool instead of traffic
-    #[arg(long)]
-    random: bool,
     /// Record an incident of some seconds of virtual time, for practice: see "A pool problem at night" in
     /// the documentation
     #[arg(
         long,
         value_enum,
         conflicts_with_all = [
-            "random", "check_in_twice", "steps", "connections", "tasks", "failure_every", "leak_every",
+            "check_in_twice", "steps", "connections", "tasks", "failure_every", "leak_every",
             "establish_ms"
         ]
     )]
@@ -130,10 +127,6 @@ fn write(arguments: &Arguments) -> io::Result<()> {
         return write_client(arguments, journal);
     }
     let file = File::create(&arguments.out)?;
-    if arguments.random {
-        let steps = usize::try_from(arguments.steps).unwrap_or(usize::MAX);
-        return record::random(arguments.seed, steps, journal, file).map(drop);
-    }
     if let Some(Some(scene)) = scene {
         return record::traffic(scene, u64::MAX, journal, file).map(drop);
     }

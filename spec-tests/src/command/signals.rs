@@ -1,9 +1,7 @@
 //! The signals that end a command.
 
+use std::fs;
 use std::io;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::{fs, process, thread};
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
@@ -55,26 +53,3 @@ pub fn ignores_hang_up() -> bool {
 
 /// SIGHUP in a set of signals.
 const HANG_UP: u64 = 1;
-
-/// What shells tell of a process that Ctrl-C has ended.
-const ENDED: i32 = 130;
-
-/// From now on Ctrl-C ends the work and not the process: it raises this flag. A second one ends the
-/// process, whatever it does.
-#[cfg_attr(not(feature = "simulation"), expect(dead_code, reason = "for commands of the feature"))]
-pub(super) fn flag() -> io::Result<Arc<AtomicBool>> {
-    let is_raised = Arc::new(AtomicBool::new(false));
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
-    let mut signals = {
-        let _inside = runtime.enter();
-        Signals::expect()?
-    };
-    let flag = Arc::clone(&is_raised);
-    thread::Builder::new().name("cenote-signals".to_owned()).spawn(move || {
-        runtime.block_on(signals.come());
-        flag.store(true, Ordering::Relaxed);
-        runtime.block_on(signals.come());
-        process::exit(ENDED);
-    })?;
-    Ok(is_raised)
-}

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use cenote_simulation::replay::random::SplitMix;
+use cenote_replay::random::SplitMix;
 
 /// What becomes of one connection; the default is that everything passes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -72,7 +72,7 @@ impl ConnectionFault {
 #[cfg(test)]
 mod tests {
     use super::ConnectionFault;
-    use cenote_simulation::replay::random::SplitMix;
+    use cenote_replay::random::SplitMix;
 
     #[test]
     fn seeds_draw_all_kinds_of_fates_and_the_same_again() {

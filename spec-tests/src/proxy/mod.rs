@@ -47,7 +47,7 @@ use tokio::time::sleep;
 
 pub use self::fault::{ConnectionFault, Drip, End};
 use self::forward::Cargo;
-use cenote_simulation::replay::random::SplitMix;
+use cenote_replay::random::SplitMix;
 
 /// See the module. It listens on any free port of 127.0.0.1, and ends with all of its connections when
 /// it is dropped.

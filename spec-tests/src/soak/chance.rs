@@ -1,4 +1,4 @@
-use cenote_simulation::replay::random::SplitMix;
+use cenote_replay::random::SplitMix;
 
 /// Seeded random numbers.
 #[derive(Clone, Debug)]

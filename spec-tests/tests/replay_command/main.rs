@@ -12,7 +12,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use cenote_simulation::replay::history::History;
+use cenote_replay::history::History;
 use tempfile::TempDir;
 
 fn cenote(arguments: &[&str]) -> Output {

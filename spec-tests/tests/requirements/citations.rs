@@ -26,7 +26,7 @@ enum Column {
 }
 
 /// What is looked at; of several that a path begins with, the last one counts.
-const PLACES: [(&str, Option<Column>); 19] = [
+const PLACES: [(&str, Option<Column>); 20] = [
     ("core", Some(Column::Code)),
     ("core/tests", Some(Column::Test)),
     ("core/shell/tests", Some(Column::ThroughAShell)),
@@ -44,7 +44,8 @@ const PLACES: [(&str, Option<Column>); 19] = [
     // Ids that are data.
     ("spec-tests/tests/bad_scenarios", None),
     ("spec-tests/tests/requirements", None),
-    ("spec-tests/transcripts", Some(Column::Test)),
+    ("spec-tests/lab/tests", Some(Column::Test)),
+    ("spec-tests/lab/transcripts", Some(Column::Test)),
     ("spec-tests/scenarios", Some(Column::ThroughAShell)),
     ("spec-tests/scenarios/uri", Some(Column::Test)),
 ];
@@ -134,7 +135,7 @@ fn places_are_there_and_the_closest_counts() {
         ("spec-tests/tests/client/srv.rs", Some(Column::ThroughAShell)),
         ("spec-tests/tests/client_threads.rs", Some(Column::Test)),
         ("spec-tests/tests/requirements/ids.rs", None),
-        ("spec-tests/simulation/src/model/mod.rs", None),
+        ("spec-tests/lab/src/model/mod.rs", None),
     ] {
         assert!(column_of(path) == column, "{path}");
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use cenote_core::error::{ConnectionError, Stage};
 use cenote_core::pool::{Maintenance, PoolOptions, ServiceId};
-use cenote_simulation::replay::random::SplitMix;
+use cenote_replay::random::SplitMix;
 
 /// What no trace may hold.
 pub(crate) const SECRET: &str = "pencil, which is a secret";

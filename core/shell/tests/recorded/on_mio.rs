@@ -10,7 +10,7 @@ use cenote_core::error::{ConnectionError, PoolError};
 use cenote_mio::{
     Builder, Connector, EventLoop, HandshakeReporter, Pool, PoolSource, PooledConnection, Target,
 };
-use cenote_simulation::replay::random::SplitMix;
+use cenote_replay::random::SplitMix;
 use mio::{Events, Poll, Token, Waker};
 
 use crate::modes::{

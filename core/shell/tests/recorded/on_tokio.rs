@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use cenote_core::error::ConnectionError;
-use cenote_simulation::replay::random::SplitMix;
+use cenote_replay::random::SplitMix;
 use cenote_tokio::{Builder, Connector, HandshakeReporter, Pool, Target, Tokio};
 use tokio::runtime;
 use tokio::time::{Instant, sleep, timeout};

@@ -8,7 +8,7 @@ use std::thread;
 
 use cenote_core::pool::{Action, Instant, NoPayload, PoolState, PoolTypes};
 use cenote_core::trace::{ActionRecord, JournalOptions, Replay};
-use cenote_simulation::lockstep::strip_input;
+use cenote_lab::lockstep::strip_input;
 use cenote_tokio::Recording;
 
 use crate::modes::SECRET;

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use cenote_core::error::ConnectionError;
 use cenote_core::pool::{Event, PoolOptions};
 use cenote_mio::PoolSource;
-use cenote_simulation::replay::random::SplitMix;
+use cenote_replay::random::SplitMix;
 use cenote_tokio::{Builder, PoolEvent, Recording};
 use mio::Poll;
 

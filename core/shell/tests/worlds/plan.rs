@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use cenote_core::pool::PoolOptions;
 use cenote_endpoint::{Ending, Fault};
-use cenote_simulation::replay::random::SplitMix;
+use cenote_replay::random::SplitMix;
 
 /// What tasks ask of the server: its reply names the connection that it is for.
 pub(crate) const COMMAND: &str = "whatsmyuri";

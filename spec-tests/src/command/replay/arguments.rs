@@ -8,13 +8,12 @@ use super::Unplayable;
 use super::topology::Applies;
 use crate::command::output::{SameFile, expect_different};
 use cenote_core::trace::TraceHeader;
-use cenote_simulation::replay::clock::{self, Clock, NoClock, TimePoint, UtcOffset};
-use cenote_simulation::replay::condition::Condition;
-use cenote_simulation::replay::filter;
-use cenote_simulation::replay::shrink::Property;
-use cenote_simulation::replay::topology::{History, ServerHistory};
-#[cfg(feature = "simulation")]
-use cenote_simulation::what_if::{Goal, Grid, Loop};
+use cenote_replay::clock::{self, Clock, NoClock, TimePoint, UtcOffset};
+use cenote_replay::condition::Condition;
+use cenote_replay::filter;
+use cenote_replay::shrink::Property;
+use cenote_replay::topology::{History, ServerHistory};
+use cenote_replay::what_if::{Goal, Grid, Loop};
 
 /// Arguments of `cenote replay`.
 #[derive(Clone, Debug, clap::Args)]
@@ -152,7 +151,6 @@ pub struct Arguments {
         help_heading = INSTEAD
     )]
     pub(super) shrink: Option<Property>,
-    #[cfg(feature = "simulation")]
     /// What other options would have done, as in 'maxPoolSize=20,40; maxConnecting=2,8': every combination,
     /// beside what was recorded. Options: maxPoolSize, minPoolSize, maxConnecting, waitQueueTimeoutMS,
     /// maxIdleTimeMS
@@ -166,7 +164,6 @@ pub struct Arguments {
         help_heading = PREDICTED
     )]
     pub(super) what_if: Option<Grid>,
-    #[cfg(feature = "simulation")]
     /// The smallest pools that keep a goal: 'p99 wait < 5 ms', 'max wait < 1 s' or 'time-outs < 1 %'; for the
     /// trace, and for its busiest minute with as many callers, 1.2 and 1.5 times as many
     #[arg(
@@ -179,7 +176,6 @@ pub struct Arguments {
         help_heading = PREDICTED
     )]
     pub(super) advise: Option<Goal>,
-    #[cfg(feature = "simulation")]
     /// How callers come: open, whatever happens to others; or closed, some time after their last request
     /// ended [default: what fits the trace better]
     #[arg(long, value_name = "LOOP", help_heading = PREDICTED)]
@@ -210,7 +206,6 @@ const PRINTED: &str = "Output, instead of one line per step";
 const EXPLAINED: &str = "Explanations";
 const CHOSEN: &str = "Which steps";
 const INSTEAD: &str = "Other outputs";
-#[cfg(feature = "simulation")]
 const PREDICTED: &str = "Predictions";
 
 const EXAMPLES: &str = "\
@@ -309,9 +304,7 @@ impl Arguments {
             ("--step", self.step),
             ("--diff", self.diff.is_some()),
             ("--shrink", self.shrink.is_some()),
-            #[cfg(feature = "simulation")]
             ("--what-if", self.what_if.is_some()),
-            #[cfg(feature = "simulation")]
             ("--advise", self.advise.is_some()),
             ("--json", self.json && !is_topology),
             ("--until", self.until.is_some() && !is_topology),

@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 use super::print::{holds, none_refused};
 use super::{Arguments, Unplayable, ended_early, open, part, topology};
 use crate::command::output::shown;
-use cenote_simulation::replay::clock::{Clock, UtcOffset};
-use cenote_simulation::replay::picture::{self, Collector, Fault, Picture, Title};
-use cenote_simulation::replay::step_reader::StepReader;
-use cenote_simulation::replay::topology::{History, ServerHistory};
+use cenote_replay::clock::{Clock, UtcOffset};
+use cenote_replay::picture::{self, Collector, Fault, Picture, Title};
+use cenote_replay::step_reader::StepReader;
+use cenote_replay::topology::{History, ServerHistory};
 
 /// What one can do with a picture.
 const KEYS: &str =
@@ -57,7 +57,6 @@ pub(super) fn draw(arguments: &Arguments, out: &mut impl Write) -> Result<bool, 
     Ok(good)
 }
 
-#[cfg(feature = "simulation")]
 /// Draws the trace beside another one with this name, which is in memory.
 pub(super) fn draw_beside(
     arguments: &Arguments,

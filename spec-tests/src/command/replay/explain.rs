@@ -3,8 +3,8 @@
 use std::io::{self, Write};
 use std::ops::ControlFlow;
 
-use cenote_simulation::replay::explain::{Analysis, Findings, Story};
-use cenote_simulation::replay::step_reader::StepReader;
+use cenote_replay::explain::{Analysis, Findings, Story};
+use cenote_replay::step_reader::StepReader;
 
 use super::print::{holds, none_refused};
 use super::{Arguments, Unplayable, ended_early, open, part};

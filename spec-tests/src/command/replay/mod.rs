@@ -7,7 +7,6 @@ mod print;
 mod several;
 mod sources;
 mod topology;
-#[cfg(feature = "simulation")]
 mod what_if;
 
 use std::fs::File;
@@ -19,13 +18,12 @@ use cenote_core::trace::{TraceError, TraceHeader};
 use thiserror::Error;
 
 use super::output::{SameFile, has_seen_enough, shown, tell};
-use cenote_simulation::replay::clock::{Clock, NoClock};
-use cenote_simulation::replay::diff::diff;
-use cenote_simulation::replay::history::History;
-use cenote_simulation::replay::shrink::{self, Property};
-use cenote_simulation::replay::stepper;
-#[cfg(feature = "simulation")]
-use cenote_simulation::what_if::InvalidChange;
+use cenote_replay::clock::{Clock, NoClock};
+use cenote_replay::diff::diff;
+use cenote_replay::history::History;
+use cenote_replay::shrink::{self, Property};
+use cenote_replay::stepper;
+use cenote_replay::what_if::InvalidChange;
 
 pub use arguments::Arguments;
 use arguments::Part;
@@ -65,17 +63,14 @@ pub enum Unplayable {
         /// The error.
         source: NoClock,
     },
-    #[cfg(feature = "simulation")]
     /// Options that no pool accepts.
     #[error(transparent)]
     Options(#[from] InvalidChange),
-    #[cfg(feature = "simulation")]
     /// A picture of several predictions.
     #[error(
         "--html shows one prediction beside the trace, not {0}: give each option of --what-if one value"
     )]
     Combinations(usize),
-    #[cfg(feature = "simulation")]
     /// A trace from which nothing can be predicted.
     #[error("{}: the trace has no requests, so nothing can be predicted", path.display())]
     NoRequests {
@@ -153,7 +148,6 @@ fn run_on(mut arguments: Arguments, out: &mut impl Write) -> Result<bool, Unplay
 }
 
 fn of_pool(arguments: &Arguments, out: &mut impl Write) -> Result<bool, Unplayable> {
-    #[cfg(feature = "simulation")]
     if arguments.what_if.is_some() || arguments.advise.is_some() {
         return what_if::run(arguments, out);
     }

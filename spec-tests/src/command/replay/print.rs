@@ -9,12 +9,12 @@ use cenote_core::pool::{Action, Instant, WithoutEvents};
 use cenote_core::trace::{Replay, Traced};
 
 use crate::command::output::tell;
-use cenote_simulation::replay::clock::Clock;
-use cenote_simulation::replay::condition::{Condition, StepResult};
-use cenote_simulation::replay::explain::Explainer;
-use cenote_simulation::replay::filter::Filter;
-use cenote_simulation::replay::step_reader::{StepReader, View};
-use cenote_simulation::replay::{json, text};
+use cenote_replay::clock::Clock;
+use cenote_replay::condition::{Condition, StepResult};
+use cenote_replay::explain::Explainer;
+use cenote_replay::filter::Filter;
+use cenote_replay::step_reader::{StepReader, View};
+use cenote_replay::{json, text};
 
 use super::{Arguments, Part, Unplayable, ended_early, open, part};
 
@@ -149,7 +149,7 @@ impl<'a> Printer<'a> {
             "a trace of {address}, recorded by {program}, from {begin} at {}{clock}",
             header.start
         )?;
-        writeln!(out, "options {}", cenote_simulation::lockstep::Brief(&header.options))
+        writeln!(out, "options {}", cenote_replay::brief::Brief(&header.options))
     }
 
     fn step(&mut self, view: &View<'_>, out: &mut impl Write) -> io::Result<()> {

@@ -6,10 +6,10 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use cenote_core::pool::{Action, Event, Input, Instant};
-use cenote_simulation::replay::clock::Clock;
-use cenote_simulation::replay::step_reader::{StepReader, View};
-use cenote_simulation::replay::text::{self, counted};
-use cenote_simulation::replay::topology::{History, summary};
+use cenote_replay::clock::Clock;
+use cenote_replay::step_reader::{StepReader, View};
+use cenote_replay::text::{self, counted};
+use cenote_replay::topology::{History, summary};
 
 use super::explain::explain;
 use super::print::none_refused;

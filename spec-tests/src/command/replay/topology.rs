@@ -5,12 +5,10 @@ use std::ops::ControlFlow;
 
 use cenote_core::trace::TraceError;
 use cenote_core::trace::topology::TraceHeader;
-use cenote_simulation::replay::clock::Clock;
-use cenote_simulation::replay::condition::Condition;
-use cenote_simulation::replay::text::counted;
-use cenote_simulation::replay::topology::{
-    History, StepReader, View, step_json, summary, unchanged,
-};
+use cenote_replay::clock::Clock;
+use cenote_replay::condition::Condition;
+use cenote_replay::text::counted;
+use cenote_replay::topology::{History, StepReader, View, step_json, summary, unchanged};
 
 use super::{Arguments, Unplayable, ended_early, open};
 use crate::command::output::tell;

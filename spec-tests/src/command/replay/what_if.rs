@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use cenote_core::pool::PoolOptions;
 use cenote_core::trace::TraceHeader;
-use cenote_simulation::replay::text::{counted, grouped, span};
-use cenote_simulation::what_if::{
+use cenote_replay::text::{counted, grouped, span};
+use cenote_replay::what_if::{
     ASSUMED_OPENING, Advice, Assumptions, Change, Fit, Goal, Grid, Loop, Need, Outcome, Prediction,
     ServerLimit, Setting, Workload,
 };

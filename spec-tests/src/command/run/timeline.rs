@@ -2,8 +2,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use cenote_simulation::replay::picture::Fault;
-use cenote_simulation::replay::text::counted;
+use cenote_replay::picture::Fault;
+use cenote_replay::text::counted;
 use serde::{Serialize, Serializer};
 
 use super::text;

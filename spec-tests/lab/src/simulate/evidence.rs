@@ -1,0 +1,61 @@
+//! The trace of a world that failed, shrunk to the inputs that are needed for the failure.
+
+use std::io;
+
+use cenote_core::pool::{Input, PoolOptions};
+use cenote_core::trace::Traced;
+
+use super::plan::Plan;
+use super::subject::{Fed, Judges};
+use super::world::{Transport, World};
+use super::{NEVER_STOPPED, create, run_world};
+use crate::lockstep::map_input;
+use crate::shrink::{self, Fault};
+use cenote_replay::history::{Entry, History};
+use cenote_replay::record;
+
+/// A trace that shows a failure.
+#[derive(Debug)]
+pub struct Evidence {
+    /// All inputs, up to the one that failed.
+    pub history: History,
+    /// The failure that the trace shows by itself, and to which it was shrunk. `None` if only the world
+    /// can see the failure, such as a request that was never answered: then the trace is complete.
+    pub fault: Option<Fault>,
+}
+
+/// Runs the world again, records every input, and shrinks the recording.
+///
+/// # Errors
+///
+/// I/O errors of writing the trace to memory, which do not occur in practice.
+pub(super) fn evidence<T: Transport>(
+    plan: &Plan<T::Parameters>,
+    has_model: bool,
+) -> io::Result<Option<Evidence>> {
+    let judges = Judges { has_model, keeps_inputs: true };
+    let Ok(mut world) = create(|| World::<T>::new(plan, judges, &NEVER_STOPPED)) else {
+        return Ok(None);
+    };
+    of_world(&mut world)
+}
+
+pub(super) fn of_world<T: Transport>(world: &mut World<'_, T>) -> io::Result<Option<Evidence>> {
+    let outcome = run_world(world);
+    let kept = outcome.err().and_then(|_| world.subject.kept.take());
+    kept.map(|kept| shrink::<T>(&world.plan.options, kept)).transpose()
+}
+
+fn shrink<T: Transport>(options: &PoolOptions, kept: Vec<Fed<T::Types>>) -> io::Result<Evidence> {
+    let bytes = record::beginning(options, Vec::new())?;
+    let (mut history, _) = History::read(bytes.as_slice()).map_err(io::Error::other)?;
+    let entry = |(at, input): Fed<T::Types>| {
+        let input: Input<Traced> = map_input(input, |id| id, |_| (), T::traced);
+        Entry { at, input, refused: false, place: None }
+    };
+    history.inputs = kept.into_iter().map(entry).collect();
+    Ok(match shrink::shrink(&history) {
+        Some((fault, history)) => Evidence { history, fault: Some(fault) },
+        None => Evidence { history, fault: None },
+    })
+}

@@ -1,0 +1,11 @@
+//! The pool's machine against its model, its transcripts, its checker and itself.
+
+mod check_machine;
+mod checkpoint;
+mod explore;
+mod interrupted;
+mod model;
+mod simulate;
+mod state_machine;
+mod trace;
+mod transcripts;

@@ -1,0 +1,165 @@
+//! What would have happened: the callers and the server of a trace, before a pool with other options.
+//!
+//! A [`Workload`] is what a trace tells about callers and their server: when requests were made and with which limits, how
+//! long their connections were used, and how long it took to establish connections. Everything else is decided anew by the
+//! machine. Callers come again some time after their last request ended (a closed loop), or whatever happens to others (an
+//! open loop); [`Fit`] says which one explains the trace better.
+//!
+//! What the trace does not show is drawn from what it shows at about the same time: the use of a request that failed, the
+//! patience of a caller that was served, establishments beyond those of the trace, and which request was the next one of
+//! which caller. A [`Prediction`] repeats that several times.
+
+mod advice;
+mod callers;
+mod fit;
+mod outcome;
+pub(crate) mod run;
+mod server;
+mod settings;
+pub mod validation;
+mod workload;
+
+use std::cmp::Ordering;
+use std::io;
+
+use cenote_core::pool::{Action, PoolState};
+use cenote_core::trace::{JournalOptions, TraceHeader, TraceInfo};
+
+pub use self::advice::{Advice, Goal, InvalidGoal, Need, Situation};
+pub use self::callers::ASSUMED_OPENING;
+pub use self::fit::{Fit, Loop};
+pub use self::outcome::Outcome;
+pub use self::server::ServerLimit;
+pub use self::settings::{Change, Grid, InvalidChange, InvalidGrid, Setting};
+pub use self::workload::Workload;
+
+use self::callers::Callers;
+use crate::record::RecordedRun;
+
+/// How a prediction is made.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Assumptions {
+    /// How callers come; `Some` number of callers in a closed loop.
+    pub callers: Option<u64>,
+    /// How many times as many callers there are as in the trace: 1 or more.
+    pub load: f64,
+    /// How often what the trace does not show is drawn.
+    pub draws: u64,
+    /// The seed of all random numbers.
+    pub seed: u64,
+}
+
+impl Assumptions {
+    /// The number of draws of a prediction.
+    pub const DRAWS: u64 = 9;
+
+    /// The callers of the trace, in this loop.
+    pub fn new(by: Loop, fit: &Fit) -> Self {
+        let callers = match by {
+            Loop::Open => None,
+            Loop::Closed => Some(fit.callers),
+        };
+        Self { callers, load: 1.0, draws: Self::DRAWS, seed: 0 }
+    }
+}
+
+/// What would have happened: an outcome for each draw of what the trace does not show.
+#[derive(Clone, Debug)]
+pub struct Prediction {
+    outcomes: Vec<Outcome>,
+}
+
+impl Prediction {
+    /// What happened, as if it were predicted.
+    pub fn certain(outcome: Outcome) -> Self {
+        Self { outcomes: vec![outcome] }
+    }
+
+    /// The outcomes of the draws: at least one.
+    pub fn outcomes(&self) -> &[Outcome] {
+        &self.outcomes
+    }
+
+    /// The median of a number.
+    pub fn median<T: PartialOrd>(&self, of: impl Fn(&Outcome) -> T) -> T {
+        let mut values = self.sorted(of);
+        values.swap_remove(values.len() / 2)
+    }
+
+    /// The least and the largest of a number.
+    pub fn range<T: PartialOrd + Copy>(&self, of: impl Fn(&Outcome) -> T) -> (T, T) {
+        let values = self.sorted(of);
+        (values[0], values[values.len() - 1])
+    }
+
+    fn sorted<T: PartialOrd>(&self, of: impl Fn(&Outcome) -> T) -> Vec<T> {
+        let mut values: Vec<_> = self.outcomes.iter().map(of).collect();
+        values.sort_by(|one, other| one.partial_cmp(other).unwrap_or(Ordering::Equal));
+        values
+    }
+}
+
+impl Workload {
+    /// What would have happened with a change of options.
+    ///
+    /// # Panics
+    ///
+    /// If the options are invalid with the change.
+    pub fn predict(&self, change: &Change, assumptions: &Assumptions) -> Prediction {
+        let mut outcomes = Vec::new();
+        for draw in 0..assumptions.draws.max(1) {
+            let mut pool = self.pool(change);
+            let (outcome, has_drawn) = self.play(&mut pool, change, assumptions, draw);
+            outcomes.push(outcome);
+            if !has_drawn {
+                break;
+            }
+        }
+        Prediction { outcomes }
+    }
+
+    /// Writes a trace of what would have happened, of the first draw.
+    ///
+    /// # Errors
+    ///
+    /// I/O errors of the sink.
+    ///
+    /// # Panics
+    ///
+    /// If the options are invalid with the change.
+    pub fn record<W: io::Write>(
+        &self,
+        change: &Change,
+        assumptions: &Assumptions,
+        header: &TraceHeader,
+        sink: W,
+    ) -> io::Result<W> {
+        let mut info = TraceInfo::new(header.address.as_deref().unwrap_or_default());
+        info = info.with_program(concat!("cenote ", env!("CARGO_PKG_VERSION"), " --what-if"));
+        info = info.with_origin(header.origin);
+        let journal = JournalOptions::default();
+        let mut run = RecordedRun::begin_with(info, self.pool(change), journal, sink);
+        self.play(&mut run, change, assumptions, 0);
+        run.finish()
+    }
+
+    fn pool(&self, change: &Change) -> PoolState<cenote_core::trace::Traced> {
+        let ignore = &mut |_: Action<_>| {};
+        let options = change.apply(&self.options);
+        PoolState::new(self.start, options, ignore).expect("valid options")
+    }
+
+    fn play<M: run::Machine>(
+        &self,
+        machine: &mut M,
+        change: &Change,
+        assumptions: &Assumptions,
+        draw: u64,
+    ) -> (Outcome, bool) {
+        let Assumptions { callers, load, seed, .. } = *assumptions;
+        let seed = seed.wrapping_add(draw.wrapping_mul(0x9e37_79b9));
+        let mut world = Callers::new(self, change, callers, load, seed);
+        let outcome = run::run(machine, &mut world, &self.warm, self.start, self.end);
+        (outcome, world.has_drawn)
+    }
+}

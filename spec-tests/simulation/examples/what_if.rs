@@ -1,9 +1,0 @@
-//! How near the predictions of `cenote replay --what-if` are to what really happens:
-//! `cargo run --release -p cenote-simulation --example what_if [SEED]`.
-
-use cenote_simulation::what_if::validation::compare;
-
-fn main() {
-    let seed = std::env::args().nth(1).map_or(0, |seed| seed.parse().expect("a seed is a number"));
-    print!("{}", compare(seed));
-}
