@@ -8,8 +8,8 @@ use cenote_core::connect::{Establish, Nonce, ScramCache};
 use cenote_core::error::Kind;
 use cenote_core::uri::Mechanism;
 
-use crate::conversations::names;
-use crate::server::{Outcome, binary, converse, nonces, options};
+use crate::connect::conversations::names;
+use crate::connect::server::{Outcome, binary, converse, nonces, options};
 
 const URI: &str = "mongodb://AKIAI44QH8DHBEXAMPLE:wJalrXUtnFEMI%2FK7MDENG%2FbPxRfiCYEXAMPLEKEY@db/?authMechanism=MONGODB-AWS";
 const TOKEN: &str = "&authMechanismProperties=AWS_SESSION_TOKEN:AQoDYXdzEJr";
@@ -26,7 +26,7 @@ fn challenge(nonce: &[u8], host: &str) -> Vec<u8> {
 }
 
 fn bson_bytes(document: &Document) -> Vec<u8> {
-    crate::server::raw(document).into_bytes()
+    crate::connect::server::raw(document).into_bytes()
 }
 
 fn said(done: bool, payload: &[u8]) -> Document {

@@ -8,7 +8,7 @@ use cenote_core::uri::Mechanism;
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 
-use crate::server::{Server, binary, converse, establish, nonces, options, raw};
+use crate::connect::server::{Server, binary, converse, establish, nonces, options, raw};
 
 const URIS: [&str; 7] = [
     "mongodb://db/?compressors=zstd",

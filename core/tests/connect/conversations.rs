@@ -8,7 +8,7 @@ use cenote_core::error::{RetryWrites, Stage};
 use cenote_core::pool::ServiceId;
 use cenote_core::uri::Mechanism;
 
-use crate::server::{Outcome, Server, converse, establish, raw};
+use crate::connect::server::{Outcome, Server, converse, establish, raw};
 
 const SCRAM: [Mechanism; 2] = [Mechanism::ScramSha1, Mechanism::ScramSha256];
 
@@ -160,7 +160,7 @@ fn plain() {
             &mut ScramCache::default(),
             |command| match command.keys().next().map(String::as_str) {
                 Some("saslStart") => doc! {
-                    "ok": 1, "conversationId": 1, "done": true, "payload": crate::server::binary(b""),
+                    "ok": 1, "conversationId": 1, "done": true, "payload": crate::connect::server::binary(b""),
                 },
                 _ => doc! { "ok": 1 },
             },
@@ -168,7 +168,7 @@ fn plain() {
         assert_eq!(outcome.result.unwrap().mechanism, Some(Mechanism::Plain));
         assert!(!outcome.commands[0].contains_key("speculativeAuthenticate"));
         assert!(!outcome.commands[0].contains_key("saslSupportedMechs"));
-        let payload = crate::server::binary(b"\0us,er\0pen=cil");
+        let payload = crate::connect::server::binary(b"\0us,er\0pen=cil");
         let expected = doc! {
             "saslStart": 1, "mechanism": "PLAIN", "payload": payload, "autoAuthorize": 1,
             "$db": source,

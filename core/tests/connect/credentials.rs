@@ -7,8 +7,8 @@ use cenote_core::connect::{Establish, ScramCache, ServerApi};
 use cenote_core::error::{Kind, Stage};
 use cenote_core::uri::{Compressor, Credential, Mechanism, Secret};
 
-use crate::conversations::{names, play};
-use crate::server::{Server, converse, nonces, options};
+use crate::connect::conversations::{names, play};
+use crate::connect::server::{Server, converse, nonces, options};
 
 // AU-07, AU-55: before anything is sent.
 #[test]

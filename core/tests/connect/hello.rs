@@ -13,7 +13,7 @@ use cenote_core::pool::ServiceId;
 use cenote_core::sdam::TopologyVersion;
 use cenote_core::uri::{Compressor, Mechanism};
 
-use crate::server::{Server, converse, establish, nonces, options, raw};
+use crate::connect::server::{Server, converse, establish, nonces, options, raw};
 
 fn hello(options: EstablishOptions) -> Document {
     let establish = Establish::new(Arc::new(options), nonces());

@@ -10,7 +10,7 @@ use cenote_core::connect::{
 use cenote_core::error::{ConnectionError, Kind, Stage};
 use cenote_core::uri::{Credential, Mechanism, Secret};
 
-use crate::server::{Server, binary, nonces, options, raw};
+use crate::connect::server::{Server, binary, nonces, options, raw};
 
 const URI: &str = "mongodb://db/?authMechanism=MONGODB-OIDC";
 const OLD: &str = "hunter2old";

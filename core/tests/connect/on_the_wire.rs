@@ -11,7 +11,7 @@ use cenote_core::wire::{
     WireError, decompress,
 };
 
-use crate::server::{Server, nonces, options, raw};
+use crate::connect::server::{Server, nonces, options, raw};
 
 const URI: &str = "mongodb://user:pencil@db/?authMechanism=SCRAM-SHA-256";
 const LIMIT: MessageLimit = MessageLimit::DEFAULT;

@@ -11,8 +11,8 @@ use cenote_core::connect::{
 use cenote_core::error::{BoxError, ConnectionError, Kind, Stage};
 use cenote_core::uri::Mechanism;
 
-use crate::conversations::names;
-use crate::server::{Outcome, binary, converse, nonces, options};
+use crate::connect::conversations::names;
+use crate::connect::server::{Outcome, binary, converse, nonces, options};
 
 const SECRET: &str = "hunter2secret";
 

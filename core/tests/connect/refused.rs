@@ -7,7 +7,7 @@ use cenote_core::connect::{Establish, MAX_ITERATIONS, ScramCache, Step};
 use cenote_core::error::{ConnectionError, Kind, RetryWrites, Stage};
 use cenote_core::uri::Mechanism;
 
-use crate::server::{Server, binary, converse, establish, nonces, options, raw};
+use crate::connect::server::{Server, binary, converse, establish, nonces, options, raw};
 
 const URI: &str = "mongodb://user:pencil@db/?authMechanism=SCRAM-SHA-256";
 

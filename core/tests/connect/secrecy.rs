@@ -8,7 +8,7 @@ use cenote_core::connect::{Establish, Nonce, ScramCache, Socks5, Step};
 use cenote_core::uri::{ConnectionString, Mechanism};
 use cenote_core::wire::{Flags, Framer, Ids, Message, MessageLimit, MessageWriter, Query};
 
-use crate::server::{Server, options, raw};
+use crate::connect::server::{Server, options, raw};
 
 const NONCE: &str = "hunter2nonce";
 const SECRETS: [&str; 3] = [NONCE, "pencil", "hunter2proxy"];
@@ -79,7 +79,7 @@ fn a_conversation_shows_nothing() {
                     look_at_message(command.body(), &mut shown);
                     let command = Document::try_from(command.body()).unwrap();
                     let reply = if mechanism == "PLAIN" {
-                        let payload = crate::server::binary(b"server's");
+                        let payload = crate::connect::server::binary(b"server's");
                         doc! { "ok": 1, "conversationId": 1, "done": true, "payload": payload }
                     } else {
                         server.answer(&command)
@@ -148,13 +148,15 @@ fn collect_payloads(document: &Document, payloads: &mut Vec<Vec<u8>>) {
 #[test]
 fn errors_show_nothing() {
     let lies: [fn(usize, &mut Document); 5] = [
-        |_, it| drop(it.insert("payload", crate::server::binary(b"e=hunter2nonce"))),
+        |_, it| drop(it.insert("payload", crate::connect::server::binary(b"e=hunter2nonce"))),
         |_, it| drop(it.insert("payload", "pencil")),
-        |_, it| drop(it.insert("payload", crate::server::binary(b"r=hunter2nonce"))),
-        |_, it| drop(it.insert("payload", crate::server::binary(b"r=hunter2nonceX,s=!,i=1"))),
+        |_, it| drop(it.insert("payload", crate::connect::server::binary(b"r=hunter2nonce"))),
+        |_, it| {
+            drop(it.insert("payload", crate::connect::server::binary(b"r=hunter2nonceX,s=!,i=1")))
+        },
         |reply, it| {
             if reply == 2 {
-                it.insert("payload", crate::server::binary(b"v=cGVuY2ls"));
+                it.insert("payload", crate::connect::server::binary(b"v=cGVuY2ls"));
             }
         },
     ];
@@ -165,7 +167,8 @@ fn errors_show_nothing() {
         let mut server = Server::new(Mechanism::ScramSha256);
         server.lie = Box::new(lie);
         let mut cache = ScramCache::default();
-        let outcome = crate::server::converse(establish, &mut cache, |it| server.answer(it));
+        let outcome =
+            crate::connect::server::converse(establish, &mut cache, |it| server.answer(it));
         let error = outcome.result.unwrap_err();
         look(&error);
         check(&error.to_string());

@@ -6,7 +6,7 @@ use bson::{Document, doc};
 use cenote_core::connect::{Establish, Nonce, ScramCache};
 use cenote_core::uri::Mechanism;
 
-use crate::server::{Outcome, binary, converse, options};
+use crate::connect::server::{Outcome, binary, converse, options};
 
 struct Example {
     mechanism: Mechanism,

@@ -8,7 +8,7 @@ use cenote_core::error::{CommandError, ConnectionError, Stage};
 use cenote_core::monitor::Input;
 use cenote_core::sdam::{self, Context};
 
-use crate::world::{MS, SECOND, World, primary, secondary, standalone};
+use crate::monitor::world::{MS, SECOND, World, primary, secondary, standalone};
 
 /// As an embedder judges it.
 fn failed(world: &mut World, error: &ConnectionError) {

@@ -7,7 +7,7 @@ use cenote_core::monitor::{
 use cenote_core::pool::Instant;
 use cenote_core::uri::ConnectionString;
 
-use crate::world::{MS, SECOND, World, establish, hello, primary, standalone};
+use crate::monitor::world::{MS, SECOND, World, establish, hello, primary, standalone};
 
 fn opened(socket: u64) -> Input {
     let hello = Box::new(hello(&standalone()));

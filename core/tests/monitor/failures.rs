@@ -5,7 +5,7 @@ use cenote_core::connect::ServerKind;
 use cenote_core::error::{ConnectionError, Stage};
 use cenote_core::monitor::{DeadlineReason, MonitorOptions};
 
-use crate::world::{MS, SECOND, World, primary, refusal, reset, standalone};
+use crate::monitor::world::{MS, SECOND, World, primary, refusal, reset, standalone};
 
 // SD-40, SM-06: a server that was not known before is not asked again at once.
 #[test]

@@ -4,7 +4,7 @@ use bson::rawdoc;
 use cenote_core::monitor::{DeadlineReason, Input, MonitorOptions};
 use cenote_core::uri::ServerMonitoringMode;
 
-use crate::world::{MS, SECOND, World, primary, standalone};
+use crate::monitor::world::{MS, SECOND, World, primary, standalone};
 
 // SM-12, SD-01, SD-02: the first check is the hello of a new socket, and makes the pool ready.
 #[test]
@@ -98,7 +98,7 @@ fn a_request_during_a_check_is_answered_by_it_or_kept() {
 
     let mut world = World::new();
     world.feed(Input::RequestCheck);
-    world.failed(1, crate::world::reset());
+    world.failed(1, crate::monitor::world::reset());
     let due = world.monitor.next_deadline().unwrap();
     assert_eq!(due.at, world.now + MS * 500);
 }
@@ -120,7 +120,7 @@ fn an_idle_socket_that_breaks() {
     let mut world = World::new();
     world.opened(1, &standalone());
     world.done();
-    world.failed(1, crate::world::reset());
+    world.failed(1, crate::monitor::world::reset());
     assert_eq!(world.done(), ["close 1"]);
     assert!(world.monitor.description().is_known());
     assert_eq!(world.until_due().at.as_nanos(), 500_000_000);
@@ -135,7 +135,7 @@ fn a_server_is_the_same_on_another_socket() {
     };
     let mut world = World::new();
     world.opened(1, &numbered(7));
-    world.failed(1, crate::world::reset());
+    world.failed(1, crate::monitor::world::reset());
     world.until_due();
     world.done();
     world.opened(2, &numbered(8));

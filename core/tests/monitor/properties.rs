@@ -8,7 +8,7 @@ use cenote_core::sdam::{self, Context};
 use cenote_core::uri::ServerMonitoringMode;
 use proptest::prelude::*;
 
-use crate::world::{MS, World, hello, primary, refusal, reset, secondary, standalone};
+use crate::monitor::world::{MS, World, hello, primary, refusal, reset, secondary, standalone};
 
 /// What happens; sockets by how long ago they were asked for.
 #[derive(Clone, Debug)]

@@ -5,7 +5,7 @@ use std::time::Duration;
 use cenote_core::monitor::{DeadlineReason, Input, MonitorOptions, RoundTrip};
 use cenote_core::uri::ServerMonitoringMode;
 
-use crate::world::{MS, SECOND, World, primary, refusal, reset, standalone};
+use crate::monitor::world::{MS, SECOND, World, primary, refusal, reset, standalone};
 
 fn round_trip(world: &World) -> (Duration, Duration) {
     let RoundTrip { average, minimum } = world.monitor.round_trip().expect("one was measured");

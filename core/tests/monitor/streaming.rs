@@ -3,7 +3,7 @@
 use cenote_core::connect::ServerKind;
 use cenote_core::monitor::{Action, DeadlineReason, Input, MonitorOptions};
 
-use crate::world::{MS, SECOND, World, primary, refusal, secondary, standalone};
+use crate::monitor::world::{MS, SECOND, World, primary, refusal, secondary, standalone};
 
 // SM-03, SM-04: hello with the topology version, replies that go on, and no pause between.
 #[test]

@@ -3,7 +3,7 @@
 use bson::rawdoc;
 use cenote_core::error::ConnectionError;
 
-use crate::world::{World, address, elected, member, router, standalone};
+use crate::topology::world::{World, address, elected, member, router, standalone};
 
 fn excluded(world: &World, server: &str) -> String {
     let mut excluded = world.topology.description().excluded();

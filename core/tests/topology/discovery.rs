@@ -2,7 +2,7 @@ use cenote_core::error::ConnectionError;
 use cenote_core::sdam::StalePrimary;
 use cenote_core::topology::{Input, TopologyKind};
 
-use crate::world::{World, address, elected, member, router, standalone};
+use crate::topology::world::{World, address, elected, member, router, standalone};
 
 #[test]
 fn one_seed_finds_the_others() {

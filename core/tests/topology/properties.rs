@@ -9,8 +9,8 @@ use cenote_core::sdam::TopologyVersion;
 use cenote_core::topology::{Input, TopologyKind};
 use proptest::prelude::*;
 
-use crate::steps::{HOSTS, Step, input, steps, uri};
-use crate::world::{World, address};
+use crate::topology::steps::{HOSTS, Step, input, steps, uri};
+use crate::topology::world::{World, address};
 
 fn version(world: &World, server: &str) -> Option<TopologyVersion> {
     world.topology.description().server(&address(server))?.topology_version

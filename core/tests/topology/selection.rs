@@ -10,7 +10,7 @@ use cenote_core::client::{
 };
 use cenote_core::uri::{ConnectionString, ReadPreferenceMode};
 
-use crate::world::{World, address, elected, member, standalone};
+use crate::topology::world::{World, address, elected, member, standalone};
 
 const HEARTBEAT: Duration = Duration::from_secs(10);
 

@@ -10,7 +10,7 @@ use cenote_core::pool::Instant;
 use cenote_core::topology::{Action, Input, ServerId};
 use proptest::prelude::*;
 
-use crate::world::{address, described_at, elected, member, router, standalone};
+use crate::topology::world::{address, described_at, elected, member, router, standalone};
 
 pub(crate) const HOSTS: [&str; 5] = ["a:27017", "b:27017", "c:27017", "d:27017", "e:27017"];
 

@@ -12,7 +12,7 @@ use cenote_core::topology::{
 };
 use cenote_core::uri::ConnectionString;
 
-use crate::steps::Ids;
+use crate::topology::steps::Ids;
 
 /// A topology, and the servers that its embedder has.
 pub(crate) struct World {

@@ -10,7 +10,7 @@ use super::{
     Recorded, at, date, described, documents, incident, recorded_incident, refused, small_chunks,
     topology,
 };
-use crate::world::{address, described_at, elected};
+use crate::topology::world::{address, described_at, elected};
 
 #[test]
 fn a_trace_tells_what_happened() {

@@ -20,8 +20,8 @@ use cenote_core::trace::{Disclosure, JournalOptions, TraceError, TraceInfo};
 use cenote_core::uri::ConnectionString;
 use proptest::prelude::*;
 
-use crate::steps::{Ids, Step, input, steps, uri};
-use crate::world::{address, described_at, elected, member};
+use crate::topology::steps::{Ids, Step, input, steps, uri};
+use crate::topology::world::{address, described_at, elected, member};
 
 fn topology(uri: &str) -> Topology {
     with_ids(uri).0

@@ -1,0 +1,25 @@
+//! The machines, conversations, connection strings and texts, without sockets or threads. One executable: each costs
+//! seconds to link.
+
+mod at_once;
+mod client;
+mod connect;
+mod embedding;
+mod error_table;
+mod errors;
+mod hostile_texts;
+mod log;
+mod monitor;
+mod needs_now;
+mod outbox;
+mod pending_response;
+mod pool_errors;
+mod reply_properties;
+mod set_options;
+mod shown;
+mod srv;
+mod srv_polling;
+mod topology;
+mod uri;
+mod uri_refused;
+mod uri_secrecy;
