@@ -152,7 +152,7 @@ fn errors_show_nothing() {
         |_, it| drop(it.insert("payload", "pencil")),
         |_, it| drop(it.insert("payload", crate::connect::server::binary(b"r=hunter2nonce"))),
         |_, it| {
-            drop(it.insert("payload", crate::connect::server::binary(b"r=hunter2nonceX,s=!,i=1")))
+            drop(it.insert("payload", crate::connect::server::binary(b"r=hunter2nonceX,s=!,i=1")));
         },
         |reply, it| {
             if reply == 2 {
