@@ -32,7 +32,7 @@ fn refused(stage: Stage) -> ConnectionError {
     ConnectionError::network(stage, "refused")
 }
 
-// ER-20, ER-21, ER-22
+// ER-20, ER-21, ER-22, BP-01
 #[test]
 fn labels_come_from_where_it_failed() {
     let none: [&str; 0] = [];
@@ -63,7 +63,7 @@ fn labels_come_from_where_it_failed() {
     assert!(!ClientError::from(OperationError::Connection(refused)).is_retryable());
 }
 
-// ER-34: only of what failed on the way to the connection.
+// BP-01, ER-34: only of what failed on the way to the connection.
 #[test]
 fn an_error_says_whether_it_means_overload() {
     assert!(refused(Stage::Tcp).is_overload());

@@ -55,8 +55,7 @@ fn a_cause_is_kept_and_shared_by_all_clones() {
     assert!(error.source().is_some());
 }
 
-// CO-11
-// T-45, T-46: what happens to one connection is another question than what happens to the pool.
+// CO-11, T-45, T-46: what happens to one connection is another question than what happens to the pool.
 #[test]
 fn a_connection_survives_refusals_in_use_and_what_was_not_sent() {
     let shutdown = refusal(&rawdoc! { "ok": 0, "code": 11600 });
@@ -74,8 +73,7 @@ fn a_connection_survives_refusals_in_use_and_what_was_not_sent() {
     assert!(!late.leaves_connection_healthy());
 }
 
-// ER-31
-// ER-21: the client's retryWrites decides, and only while the connection is being established.
+// ER-31, ER-21: the client's retryWrites decides, and only while the connection is being established.
 #[test]
 fn retryable_writes_are_labelled_while_establishing() {
     let error = ConnectionError::network(Stage::Authentication, "end of stream");
@@ -230,8 +228,7 @@ fn only_a_change_of_state_leaves_its_version_behind() {
     assert_eq!(judged.server, ServerVerdict::Unknown { topology_version: None });
 }
 
-// INT-08
-// SD-40, SD-41: unlike an application's connection, a monitor's never gets off lightly.
+// INT-08, SD-40, SD-41: unlike an application's connection, a monitor's never gets off lightly.
 #[test]
 fn a_failed_check_always_clears_and_a_timeout_interrupts() {
     for stage in Stage::ALL {
@@ -242,6 +239,7 @@ fn a_failed_check_always_clears_and_a_timeout_interrupts() {
     }
 }
 
+// BP-02
 #[test]
 fn a_refusal_keeps_the_whole_reply_and_does_not_show_it() {
     let time = rawdoc! { "clusterTime": 7 };

@@ -83,8 +83,7 @@ fn the_pool_does_the_same_when_nobody_listens() {
     assert_eq!((with.2, without.2), (4, 0));
 }
 
-// ES-03, OUT-19
-// PT-05: a connection that cannot be established for a check-out fails it with `connectionError`,
+// ES-03, OUT-19, PT-05: a connection that cannot be established for a check-out fails it with `connectionError`,
 // after the connection is closed with `error`, and the caller hears why.
 #[test]
 fn a_failed_establishment_fails_the_check_out_with_connection_error() {

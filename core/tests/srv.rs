@@ -23,7 +23,7 @@ fn hosts(uri: &ConnectionString) -> Vec<String> {
 
 const ONE: &[(&str, u16)] = &[("a.example.com.", 27017)];
 
-// OP-53, TL-01
+// OP-53, TL-01, SV-08
 #[test]
 fn the_names_to_look_up() {
     for (uri, srv_name, txt_name, domain) in [
@@ -50,7 +50,7 @@ fn the_names_to_look_up() {
     }
 }
 
-// OP-53
+// OP-53, SV-02
 #[test]
 fn what_is_refused_before_any_look_up() {
     let conflict = |first, second| UriError::Conflict { first, second };
@@ -86,6 +86,7 @@ fn what_is_refused_before_any_look_up() {
 }
 
 /// The prose tests 1 to 4 of the specification.
+// SV-03
 #[test]
 fn servers_are_below_the_domain() {
     for (host, target, is_below) in [
@@ -131,7 +132,7 @@ fn servers_that_differ_in_case_are_one() {
     assert_eq!(hosts(&uri), ["b.example.com:1", "a.example.com:1", "b.example.com:2"]);
 }
 
-// OP-53
+// OP-53, SV-07
 #[test]
 fn as_many_as_srv_max_hosts_by_chance() {
     let targets: Vec<_> = (1..=9).map(|port| ("a.example.com", port)).collect();
@@ -162,7 +163,7 @@ fn as_many_as_srv_max_hosts_by_chance() {
     assert_eq!(ever.len(), 9, "each has its chance");
 }
 
-// OP-53
+// OP-53, SV-06
 #[test]
 fn the_txt_record_sets_what_the_connection_string_does_not() {
     let txt = "authSource=thatDB&replicaSet=rs0&loadBalanced=false";
@@ -182,6 +183,7 @@ fn the_txt_record_sets_what_the_connection_string_does_not() {
     assert!(!of("tls=false").tls.enabled());
 }
 
+// SV-05
 #[test]
 fn several_strings_of_a_record_are_one_text() {
     let strings = ["replicaS", "et=rep", "l0"].map(|part| part.as_bytes().to_vec()).to_vec();
@@ -207,6 +209,7 @@ fn a_connection_string_with_hosts_stays_as_it_is() {
 }
 
 /// Each names the host, what is wrong and what to do, and nothing of the credential.
+// SV-04
 #[test]
 fn bad_answers() {
     let of = |uri: &str, answers: &SrvAnswers| {

@@ -67,6 +67,7 @@ impl Client {
 }
 
 /// Prose tests 1 to 5, 10 and 11.
+// SV-13
 #[test]
 fn servers_follow_the_records() {
     for (options, found, expected) in [
@@ -86,6 +87,7 @@ fn servers_follow_the_records() {
 }
 
 /// Prose test 12.
+// SV-15
 #[test]
 fn new_servers_are_chosen_by_chance_where_there_are_too_many() {
     let mut client = Client::new("srvMaxHosts=2", &[1, 2], &[]);
@@ -96,6 +98,7 @@ fn new_servers_are_chosen_by_chance_where_there_are_too_many() {
 }
 
 /// Prose test 13: another name is looked up again, too.
+// SV-08
 #[test]
 fn the_service_name_stays() {
     let mut client = Client::new("srvServiceName=customname", &[1], &[]);
@@ -103,6 +106,7 @@ fn the_service_name_stays() {
 }
 
 /// Prose tests 6 to 8, and records that break the rules.
+// SV-12, SV-14
 #[test]
 fn bad_answers_change_nothing_and_shorten_the_pause() {
     let failed = LookupError::Failed("the name server answered: Server Failure".to_owned());
@@ -133,6 +137,7 @@ fn bad_answers_change_nothing_and_shorten_the_pause() {
     assert_eq!(client.ports(), [2, 3]);
 }
 
+// SV-11
 #[test]
 fn the_shortest_ttl_is_the_pause() {
     let mut client = Client::new("", &[1], &[]);
@@ -147,7 +152,7 @@ fn the_shortest_ttl_is_the_pause() {
 }
 
 /// Prose test 9, and replica sets.
-// LB-40
+// LB-40, SV-10
 #[test]
 fn other_servers_than_routers_are_not_followed() {
     assert!(Client::new("loadBalanced=true", &[1], &[]).polling.is_none());

@@ -78,6 +78,7 @@ fn options_are_read_without_a_warning() {
         ("OP-07", "waitQueueTimeoutMS=0", |it| it.pool.wait_queue_timeout == Some(Duration::ZERO)),
         ("OP-18", "connectTimeoutMS=5", |it| it.timeouts.connect == Some(Duration::from_millis(5))),
         ("OP-19", "socketTimeoutMS=5", |it| it.timeouts.socket == Some(Duration::from_millis(5))),
+        ("OP-19", "socketTimeoutMS=0", |it| it.timeouts.socket == Some(Duration::ZERO)),
         ("OP-20", "timeoutMS=4294967296", |it| {
             it.timeouts.operation == Some(Duration::from_millis(1 << 32))
         }),

@@ -337,8 +337,7 @@ fn expected() -> [String; 13] {
     ]
 }
 
-// LG-54
-// LG-48: the same in a process whose environment says so.
+// LG-54, LG-48: the same in a process whose environment says so.
 #[test]
 fn errors_are_cut_where_the_environment_says() {
     let same = Command::new(std::env::current_exe().unwrap())

@@ -97,6 +97,7 @@ impl SelectionError {
 impl ClientError {
     /// The labels that a driver would raise the error with, each once. `retry_writes` is whether
     /// the operation is a write that the client may send twice.
+    // BP-01
     #[must_use]
     pub fn labels(&self, retry_writes: RetryWrites) -> Vec<&str> {
         match self {

@@ -89,6 +89,7 @@ impl SrvPolling {
     ///
     /// `shortest_interval` is [`SHORTEST_INTERVAL`](Self::SHORTEST_INTERVAL), as the specification asks; less is for
     /// tests with a name server of their own.
+    // SV-10
     #[must_use]
     pub fn new(
         now: Instant,
@@ -125,6 +126,7 @@ impl SrvPolling {
     }
 
     /// A server of the client has been found to be of this kind. One that is no router ends the polling.
+    // SV-10
     pub fn observe(&mut self, kind: ServerKind) {
         let is_polled = match kind {
             ServerKind::Mongos | ServerKind::RsGhost => true,
@@ -142,6 +144,7 @@ impl SrvPolling {
     }
 
     /// What an answer, which came now, changes in the present servers. `random` gives random numbers, for `srvMaxHosts`.
+    // SV-12, SV-15
     pub fn rescan(
         &mut self,
         now: Instant,
@@ -175,11 +178,13 @@ impl SrvPolling {
         changes
     }
 
+    // SV-14
     fn verified(&self, records: &[SrvRecord], problems: &mut Vec<SrvError>) -> Vec<ServerAddress> {
         let verify = |record| self.srv.server(record).map_err(|error| problems.push(error)).ok();
         distinct(records.iter().filter_map(verify).collect())
     }
 
+    // SV-11
     fn interval(&self, ttl: Duration) -> Duration {
         ttl.max(self.shortest_interval)
     }

@@ -62,6 +62,7 @@ impl ReadPreference {
 
     /// How often an idle primary writes, so that its secondaries can tell how far behind they are.
     const IDLE_WRITE_PERIOD: Duration = Duration::from_secs(10);
+    // SS-06
     const LEAST_STALENESS: Duration = Duration::from_secs(90);
 
     /// That of a connection string.
@@ -85,6 +86,7 @@ impl ReadPreference {
     /// # Errors
     ///
     /// The mode `primary` has tags or a limit of staleness, or the limit is too small.
+    // SS-03
     pub fn validate(&self, heartbeat_frequency: Duration) -> Result<(), InvalidReadPreference> {
         let is_primary = self.mode == ReadPreferenceMode::Primary;
         if is_primary && self.tag_sets.iter().any(|tags| !tags.is_empty()) {

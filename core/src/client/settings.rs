@@ -23,6 +23,7 @@ impl ClientSettings {
     /// `serverSelectionTimeoutMS` where the connection string has none.
     const SELECTION_TIMEOUT: Duration = Duration::from_secs(30);
     /// `localThresholdMS` where the connection string has none.
+    // SS-01
     const LOCAL_THRESHOLD: Duration = Duration::from_millis(15);
 
     /// From a connection string.
@@ -106,7 +107,7 @@ mod tests {
         assert_eq!(hosts.place_of(&other), None);
     }
 
-    // OP-21, CS-01, LB-08
+    // OP-21, CS-01, LB-08, SS-01
     #[test]
     fn what_is_not_said_has_its_default() {
         let settings = of("mongodb://db");

@@ -19,6 +19,7 @@ pub type Described<'a> = (&'a Arc<ServerAddress>, &'a Arc<ServerDescription>);
 /// # Errors
 ///
 /// The topology is a replica set, and the read preference cannot be followed.
+// SS-16
 pub fn suitable<'a>(
     topology: &'a TopologyDescription,
     preference: &ReadPreference,
@@ -38,6 +39,7 @@ pub fn suitable<'a>(
 
 impl TopologyDescription {
     /// Whether a read with this read preference would find a server now. Behind a load balancer it does.
+    // SE-12
     #[must_use]
     pub fn has_readable_server(
         &self,
@@ -49,6 +51,7 @@ impl TopologyDescription {
     }
 
     /// Whether a write would find a server now. Behind a load balancer it does.
+    // SE-12
     #[must_use]
     pub fn has_writable_server(&self) -> bool {
         self.has_readable_server(&ReadPreference::PRIMARY, Duration::ZERO)
@@ -57,6 +60,7 @@ impl TopologyDescription {
 
 /// Those of the suitable servers whose average round-trip time is that of the fastest, or longer by `local_threshold`
 /// (`localThresholdMS`) at most.
+// SS-07
 #[must_use]
 pub fn in_latency_window<'a>(
     suitable: &[Described<'a>],
@@ -69,7 +73,7 @@ pub fn in_latency_window<'a>(
 
 /// The better of two servers that are drawn by chance: the one with fewer operations in progress. With one draw of
 /// the whole range of `u64` from a generator of the embedder.
-// SD-53
+// SD-53, SS-08
 pub fn choose_of_two<T>(servers: &[T], draw: u64, operations: impl Fn(&T) -> u64) -> Option<&T> {
     let (first, second) = two_places(servers.len(), draw)?;
     let (first, second) = (servers.get(first)?, servers.get(second)?);
@@ -77,6 +81,7 @@ pub fn choose_of_two<T>(servers: &[T], draw: u64, operations: impl Fn(&T) -> u64
 }
 
 /// Two places of so many, different ones if there are two; the halves of the draw decide on one each.
+// SS-09
 fn two_places(len: usize, draw: u64) -> Option<(usize, usize)> {
     let len = u64::try_from(len).ok().filter(|len| *len > 0)?;
     let (high, low) = (draw >> 32, draw & u64::from(u32::MAX));
@@ -100,6 +105,7 @@ struct Selection<'a, 'b> {
 }
 
 impl<'a> Selection<'a, '_> {
+    // SS-10, SS-11
     fn among(&self, is_candidate: impl Fn(&ServerAddress) -> bool) -> Vec<Described<'a>> {
         let candidates = self.topology.servers().filter(|(address, _)| is_candidate(address));
         let of_kind = |wanted: ServerKind| {
@@ -118,6 +124,7 @@ impl<'a> Selection<'a, '_> {
         }
     }
 
+    // SS-02, SS-12
     fn members(
         &self,
         primary: Vec<Described<'a>>,
@@ -140,6 +147,7 @@ impl<'a> Selection<'a, '_> {
     }
 
     /// Those that are not too stale and have the tags.
+    // SS-04
     fn eligible(&self, mut servers: Vec<Described<'a>>) -> Vec<Described<'a>> {
         if let Some(limit) = self.preference.max_staleness {
             servers.retain(|(_, server)| self.is_fresh(server, limit));
@@ -172,6 +180,7 @@ impl<'a> Selection<'a, '_> {
     }
 
     /// How far behind the primary it is at most, or behind the most recent secondary where there is no primary.
+    // SS-05
     fn staleness_ms(&self, server: &ServerDescription) -> Option<i128> {
         let heartbeat = milliseconds(self.heartbeat_frequency);
         let behind = match self.topology.primary() {

@@ -19,6 +19,7 @@ use crate::uri::Secret;
 /// let token = AccessToken::new("eyJhbGciOi…").with_expires_in(Duration::from_secs(3600));
 /// assert!(!format!("{token:?}").contains("eyJ"));
 /// ```
+// OI-13
 #[derive(Clone, PartialEq, Eq)]
 pub struct AccessToken {
     text: Arc<Secret>,

@@ -93,7 +93,7 @@ fn check_credential(credential: &Credential) -> Result<(), ConnectionError> {
     }
 }
 
-// AU-55
+// AU-55, OI-01
 fn check_oidc(credential: &Credential) -> Result<(), ConnectionError> {
     if credential.password.is_some() {
         return Err(configuration("MONGODB-OIDC takes no password"));
@@ -111,7 +111,7 @@ fn check_oidc(credential: &Credential) -> Result<(), ConnectionError> {
 }
 
 /// No environment variable and no metadata service is asked.
-// AU-55
+// AU-55, AW-09
 fn aws_keys(credential: &Credential) -> Result<AwsKeys, ConnectionError> {
     let Ok((username, password)) = user_and_password(credential, Mechanism::MongodbAws) else {
         let reason = "MONGODB-AWS needs an access key ID as the user name and a secret access key as the password: \
@@ -142,7 +142,7 @@ fn check_x509(credential: &Credential) -> Result<(), ConnectionError> {
 
 /// The mechanism to begin with in hello, if it allows that: the best one where it is still to be negotiated, and none
 /// for PLAIN, which would send the password before anything is known.
-// HS-43
+// HS-43, OI-09
 pub(super) fn speculates_with(options: &EstablishOptions) -> Option<Mechanism> {
     if let Some(own) = &options.sasl_mechanism {
         return own.speculates().then(|| Mechanism::of_own(own.name()));

@@ -70,6 +70,7 @@ impl Aws {
         Self { keys, nonce, time, is_signed: false }
     }
 
+    // AW-04
     fn sign(&self, challenge: &[u8]) -> Result<Vec<u8>, AwsError> {
         let challenge = RawDocument::from_bytes(challenge).map_err(|_| AwsError::NoDocument)?;
         let (nonce, host) = read(challenge).map_err(AwsError::Malformed)?;
@@ -95,6 +96,7 @@ impl Aws {
 }
 
 impl SaslConversation for Aws {
+    // AW-03
     fn first(&mut self) -> Result<Vec<u8>, BoxError> {
         let nonce = self.nonce.as_str();
         if nonce.len() != CLIENT_NONCE {
@@ -132,6 +134,7 @@ fn read(challenge: &RawDocument) -> Result<(&[u8], &str), FieldError> {
 /// The region of a host of AWS STS:
 /// [Region Calculation](https://github.com/mongodb/specifications/blob/master/source/auth/auth.md#region-calculation).
 /// The host becomes a line of the request, so that it may have no other characters than a host name has.
+// AW-05, AW-06
 fn region(host: &str) -> Result<&str, AwsError> {
     const DEFAULT: &str = "us-east-1";
     if host.is_empty() || host.len() > 255 {
@@ -165,6 +168,7 @@ struct Request<'a> {
 
 impl Request<'_> {
     /// The `Authorization` header.
+    // AW-07
     fn authorization(&self) -> String {
         let (headers, names) = self.headers();
         let request = Zeroizing::new(
@@ -181,6 +185,7 @@ impl Request<'_> {
     }
 
     /// The headers in the order of their names, one a line, and the names.
+    // AW-08
     fn headers(&self) -> (Zeroizing<String>, String) {
         let nonce = STANDARD.encode(self.nonce);
         let token = self.keys.session_token.as_ref().map(Secret::expose);
@@ -199,6 +204,7 @@ impl Request<'_> {
         (Zeroizing::new(lines.concat()), names.join(";"))
     }
 
+    // AW-07
     fn signing_key(&self) -> Zeroizing<[u8; 32]> {
         let secret = Zeroizing::new(["AWS4", self.keys.secret_key.expose()].concat());
         let mut key = hmac(secret.as_bytes(), self.day());
@@ -242,6 +248,7 @@ mod tests {
     }
 
     /// Computed by another implementation.
+    // AW-07
     #[test]
     fn signatures() {
         let nonce: Vec<u8> =
@@ -273,6 +280,7 @@ mod tests {
         }
     }
 
+    // AW-06
     #[test]
     fn regions_of_hosts() {
         let longest = "x".repeat(255);

@@ -182,7 +182,7 @@ impl Establish {
     /// # Errors
     ///
     /// As [`new`](Self::new), and when the connection has no mechanism.
-    // AU-09
+    // AU-09, OI-11
     pub fn reauthenticate(
         options: Arc<EstablishOptions>,
         nonce: Nonce,
@@ -227,6 +227,7 @@ impl Establish {
     /// The access token by which connections before this one were authenticated, if there is one: hello then carries
     /// it, and if the server refuses it (code 18), [`Step::Token`] asks for another one. To be called before the first
     /// step. Without effect if connections do not authenticate with tokens.
+    // OI-10
     pub fn use_token(&mut self, token: AccessToken) {
         if !self.options.uses_access_tokens() {
             return;

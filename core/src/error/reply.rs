@@ -38,6 +38,7 @@ impl CommandError {
     /// The whole reply, with what a driver may need besides, such as `$clusterTime` or
     /// `baseBackoffMS`; empty if the error is [`new`](Self::new) and not of a reply. `Debug` and
     /// `Display` do not show it: it may hold a payload.
+    // BP-02
     #[must_use]
     pub fn reply(&self) -> &RawDocument {
         &self.reply

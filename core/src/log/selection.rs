@@ -23,6 +23,7 @@ use crate::address::ServerAddress;
 ///      Selector: secondary, router or standalone server, topology description: Unknown"
 /// );
 /// ```
+// SS-17
 #[derive(Clone, Copy)]
 pub struct Selection<'a> {
     selector: &'a dyn fmt::Display,

@@ -9,6 +9,7 @@ use crate::topology;
 impl<'a> LogRecord<'a> {
     /// The message about an event of the topology with this id, which is unique among those of the process. `None` for
     /// the description of one server: that of the topology, which comes after it, has it.
+    // SE-09
     #[must_use]
     pub fn of_topology(event: &'a topology::Event, topology_id: &'a str) -> Option<Self> {
         use topology::Event;
@@ -28,6 +29,7 @@ impl<'a> LogRecord<'a> {
 
     /// The message about a heartbeat of a server of the topology with this id. `None` for the monitor's description of
     /// the server: it goes to the topology.
+    // SE-09
     #[must_use]
     pub fn of_heartbeat(
         event: &monitor::Event,

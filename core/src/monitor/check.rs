@@ -45,7 +45,7 @@ pub(super) struct Beat {
 /// Beginning and ending.
 impl Monitor {
     /// The start event comes before the socket is opened.
-    // SM-12
+    // SM-12, SE-06
     pub(super) fn begin_check(&mut self, out: &mut impl ActionSink) {
         let Check::Waiting { connected, .. } = &mut self.check else { return };
         self.is_requested = false;

@@ -11,6 +11,7 @@ use crate::error::ConnectionError;
 ///
 /// Each start of a heartbeat has one end, unless the monitor is closed in between. Nothing is told
 /// of round-trip times.
+// SE-10
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Event {

@@ -8,7 +8,7 @@ use crate::connect::ServerKind;
 use crate::monitor::ServerDescription;
 
 impl Topology {
-    // SM-11
+    // SM-11, ST-15, ST-18
     pub(super) fn described(
         &mut self,
         address: &ServerAddress,
@@ -32,6 +32,7 @@ impl Topology {
     }
 
     /// The one server is used whatever it is, unless a replica set was asked for and it is of another one.
+    // ST-16
     fn replace_single(
         &mut self,
         address: &ServerAddress,
@@ -48,6 +49,7 @@ impl Topology {
     }
 
     /// The first server that answers decides what the deployment is.
+    // ST-09
     fn described_first(
         &mut self,
         address: &ServerAddress,
@@ -83,6 +85,7 @@ impl Topology {
         }
     }
 
+    // ST-10
     fn described_router(
         &mut self,
         address: &ServerAddress,

@@ -89,6 +89,7 @@ impl TopologyDescription {
 
     /// `logicalSessionTimeoutMinutes`: the least of all servers that hold data; `None` as soon as one of them has no
     /// sessions.
+    // ST-14
     #[must_use]
     pub fn session_timeout_minutes(&self) -> Option<i64> {
         let replies = self.servers.values().filter(|server| server.is_data_bearing());
@@ -103,6 +104,7 @@ impl TopologyDescription {
     /// # Errors
     ///
     /// The first server whose versions are too old or too new.
+    // ST-13
     pub fn check_wire_versions(&self) -> Result<(), ConnectionError> {
         self.servers.iter().try_for_each(|(address, server)| match server.hello.as_deref() {
             Some(hello) => hello.check_wire_versions(address),

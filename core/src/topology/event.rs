@@ -7,6 +7,7 @@ use crate::address::ServerAddress;
 use crate::monitor::ServerDescription;
 
 /// An event of the topology, in the words of SDAM.
+// SE-01
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Event {

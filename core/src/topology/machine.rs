@@ -99,6 +99,7 @@ impl Topology {
     }
 
     /// The events of the beginning tell of the servers first, and then open them.
+    // SE-04, SE-11
     fn open(&mut self, options: TopologyOptions, out: &mut impl ActionSink) {
         let edited = self.edit();
         edited.kind = options.kind();
@@ -118,6 +119,7 @@ impl Topology {
         self.tell_change(out);
     }
 
+    // SV-13
     fn hosts_changed(&mut self, hosts: Vec<ServerAddress>, out: &mut impl ActionSink) {
         let polls = matches!(self.description.kind, TopologyKind::Unknown | TopologyKind::Sharded);
         if !polls || hosts.is_empty() {
@@ -134,6 +136,7 @@ impl Topology {
         }
     }
 
+    // SE-05
     fn close(&mut self, out: &mut impl ActionSink) {
         self.is_closed = true;
         self.keep_only(&BTreeSet::new(), out);
@@ -217,6 +220,7 @@ impl Topology {
         }
     }
 
+    // SE-03
     fn tell_opening(&mut self, address: &Arc<ServerAddress>, out: &mut impl ActionSink) {
         let event = Event::ServerOpening { address: Arc::clone(address) };
         out.act(Action::EmitEvent(event));
@@ -235,6 +239,7 @@ impl Topology {
         out.act(Action::EmitEvent(Event::ServerClosed { address }));
     }
 
+    // SE-08
     fn tell_change(&mut self, out: &mut impl ActionSink) {
         if let Some(previous) = self.previous.take() {
             let new = Arc::clone(&self.description);

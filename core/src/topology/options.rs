@@ -6,6 +6,7 @@ use crate::address::ServerAddress;
 use crate::uri::ConnectionString;
 
 /// Where discovery begins.
+// ST-01
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TopologyOptions {

@@ -39,6 +39,7 @@ pub(super) fn not_a_member(kind: ServerKind, set_name: Option<&str>) -> Connecti
 }
 
 /// A member has another address in the configuration of the set.
+// ST-12
 pub(super) fn other_name(me: &ServerAddress) -> ConnectionError {
     refused(&format!("the server is {me} in the configuration of its replica set: name it so"))
 }

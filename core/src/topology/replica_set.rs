@@ -11,6 +11,7 @@ use crate::monitor::ServerDescription;
 use crate::sdam::StalePrimary;
 
 impl Topology {
+    // ST-10, ST-11
     pub(super) fn described_member(
         &mut self,
         address: &ServerAddress,
@@ -67,6 +68,7 @@ impl Topology {
     }
 
     /// Without a primary, the members together say which there are.
+    // ST-05
     fn described_other_member(
         &mut self,
         address: &ServerAddress,
@@ -99,6 +101,7 @@ impl Topology {
     }
 
     /// By `electionId` and then `setVersion`; servers older than 6.0 by `setVersion` first. Remembers the highest.
+    // ST-07
     fn is_last_elected(&mut self, hello: &ConnectionDescription, said: &Membership) -> bool {
         let Membership { set_version, election_id, .. } = *said;
         let (max_set_version, max_election_id) =
@@ -122,6 +125,7 @@ impl Topology {
         true
     }
 
+    // ST-07
     fn remember_election(&mut self, set_version: Option<i64>, election_id: Option<[u8; 12]>) {
         let known = &self.description;
         if (known.max_set_version, known.max_election_id) != (set_version, election_id) {
@@ -132,6 +136,7 @@ impl Topology {
     }
 
     /// At most one primary is believed: the one that was just described.
+    // ST-08
     fn depose_others(&mut self, primary: &ServerAddress, out: &mut impl ActionSink) {
         let others = self.description.servers().filter(|(address, server)| {
             server.kind() == Some(ServerKind::RsPrimary) && ***address != *primary
@@ -145,6 +150,7 @@ impl Topology {
 
     /// Members that are missing are added; servers that the primary does not name are removed, and so is the primary
     /// itself, if it is not among its own members.
+    // ST-03, ST-04
     fn follow_members_of(
         &mut self,
         primary: &ServerAddress,
@@ -168,12 +174,14 @@ impl Topology {
         }
     }
 
+    // ST-06
     fn learn_set_name(&mut self, hello: &ConnectionDescription) {
         if self.description.set_name.is_none() {
             self.edit().set_name.clone_from(&hello.set_name);
         }
     }
 
+    // ST-06
     fn wrong_set(&self, server: &ServerDescription) -> Option<ConnectionError> {
         self.description.set_name.as_deref().and_then(|wanted| server.wrong_set(wanted))
     }
@@ -182,6 +190,7 @@ impl Topology {
         self.description.primary().is_some()
     }
 
+    // ST-17
     fn look_for_primary(&mut self) {
         self.set_kind(if self.has_primary() {
             TopologyKind::ReplicaSetWithPrimary

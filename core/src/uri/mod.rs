@@ -182,7 +182,7 @@ impl FromStr for ConnectionString {
     }
 }
 
-// OP-53
+// OP-53, SV-09
 fn refuse_srv_options(query: &Query) -> Result<(), UriError> {
     match [srv::SERVICE_NAME, srv::MAX_HOSTS].into_iter().find(|name| query.count(name) > 0) {
         Some(option) => Err(UriError::SrvOnly { option }),

@@ -122,6 +122,7 @@ impl TopologyOptions {
             load_balanced: query.boolean("loadBalanced"),
             server_selection_timeout: query.millis("serverSelectionTimeoutMS", 1),
             local_threshold: query.millis("localThresholdMS", 0),
+            // SS-18
             server_selection_try_once: query.boolean("serverSelectionTryOnce"),
         }
     }

@@ -66,7 +66,7 @@ impl<'a> Parts<'a> {
         Ok(Some(Userinfo { username, password: password.map(Secret::from) }))
     }
 
-    // OP-46
+    // OP-46, SV-02
     pub(super) fn hosts(&self) -> Result<Vec<ServerAddress>, UriError> {
         if self.hosts.is_empty() && !self.options_may_be_secret() {
             return Err(UriError::NoHost);

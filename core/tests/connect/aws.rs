@@ -53,7 +53,7 @@ fn payload(command: &Document) -> Document {
     Document::try_from(payload).expect("BSON")
 }
 
-// AU-55
+// AU-55, AW-03, AW-08
 #[test]
 fn the_client_signs_a_request() {
     for (options, signature, token) in [
@@ -82,7 +82,7 @@ fn the_client_signs_a_request() {
     }
 }
 
-// AU-55
+// AU-55, AW-04, AW-05
 #[test]
 fn challenges_that_are_not_signed() {
     let good = server_nonce();
@@ -136,6 +136,7 @@ fn a_server_that_goes_on() {
 }
 
 /// What the embedder has to give.
+// AW-03
 #[test]
 fn without_the_time_or_a_nonce_of_the_right_length() {
     let untimed = Establish::new(Arc::new(options(URI)), nonces()).unwrap();
@@ -148,6 +149,7 @@ fn without_the_time_or_a_nonce_of_the_right_length() {
     assert!(error.reason().contains("a nonce for MONGODB-AWS must have 32 characters"), "{error}");
 }
 
+// AW-09
 #[test]
 fn what_a_credential_needs() {
     let start = "MONGODB-AWS needs an access key ID as the user name and a secret access key";

@@ -20,8 +20,7 @@ pub(crate) fn names(commands: &[Document]) -> Vec<&str> {
     commands.iter().filter_map(|command| command.keys().next()).map(String::as_str).collect()
 }
 
-// HS-42, AU-01, AU-08
-// AU-20 to AU-22, AU-37, HS-45
+// HS-42, HS-45, AU-01, AU-08, AU-20 to AU-22, AU-37
 #[test]
 fn scram_in_all_its_lengths() {
     for mechanism in SCRAM {
@@ -99,8 +98,7 @@ fn a_result_is_computed_once() {
     }
 }
 
-// AU-41
-// AU-12, ER-31: a refusal after hello is authentication's.
+// AU-41, AU-12, ER-31: a refusal after hello is authentication's.
 #[test]
 fn a_wrong_password_is_refused_by_the_server() {
     for mechanism in SCRAM {

@@ -29,8 +29,7 @@ fn read(uri: &str, reply: &Document) -> Result<ConnectionDescription, Connection
     outcome.result
 }
 
-// HS-48
-// HS-02 to HS-05, HS-10, CM-02, CF-23 to CF-25
+// HS-02 to HS-06, HS-10, HS-48, CM-02, CF-23 to CF-25
 #[test]
 fn the_old_name_and_everything_else() {
     let options = options("mongodb://db");
@@ -101,8 +100,7 @@ fn the_first_compressor_of_ours_that_they_have() {
     }
 }
 
-// CO-20, CO-21
-// HS-11: everything that is kept.
+// CO-20, CO-21, HS-11: everything that is kept.
 #[test]
 fn a_full_reply() {
     let process_id = ObjectId::from_bytes([3; 12]);
@@ -184,8 +182,7 @@ fn behind_a_load_balancer_there_is_a_service() {
     assert_eq!(error.to_string(), "hello: `serviceId` in the reply is not an ObjectId");
 }
 
-// HS-01
-// ER-36, T-58: a refusal is not a network error.
+// HS-01, ER-36, T-58: a refusal is not a network error.
 #[test]
 fn a_refused_hello() {
     for code in [91, 11600, 18] {

@@ -114,7 +114,7 @@ fn check_secrecy(outcome: &Outcome) {
 }
 
 /// Without a token that is known, hello carries none.
-// AU-55
+// AU-55, OI-09
 #[test]
 fn a_token_is_asked_for_after_hello() {
     let outcome = play(establish(), true, NEW);
@@ -128,6 +128,7 @@ fn a_token_is_asked_for_after_hello() {
     assert_eq!(outcome.result.unwrap().mechanism, Some(Mechanism::MongodbOidc));
 }
 
+// OI-09
 #[test]
 fn hello_carries_a_token_that_is_known() {
     let mut establish = establish();
@@ -145,7 +146,7 @@ fn hello_carries_a_token_that_is_known() {
 }
 
 /// It may have been ignored in hello, so that it is sent once more before another one is asked for.
-// AU-55
+// AU-55, OI-10
 #[test]
 fn a_known_token_that_is_refused_is_replaced_once() {
     let mut first = establish();
@@ -165,6 +166,7 @@ fn a_known_token_that_is_refused_is_replaced_once() {
     assert_eq!(error.command_error().and_then(|error| error.code), Some(18));
 }
 
+// OI-10
 #[test]
 fn a_new_token_that_is_refused_is_an_error() {
     let outcome = play(establish(), true, "another one");
@@ -249,6 +251,7 @@ fn a_failure_while_a_token_is_due() {
     assert!(error.is_timeout() && error.stage() == Stage::Authentication);
 }
 
+// OI-01
 #[test]
 fn what_a_credential_must_not_have() {
     let oidc = Credential::new(Some(Mechanism::MongodbOidc), "$external");
@@ -277,6 +280,7 @@ fn what_a_credential_must_not_have() {
     }
 }
 
+// OI-13
 #[test]
 fn tokens_are_compared_and_not_shown() {
     assert_eq!(token(OLD), token(OLD));
@@ -304,7 +308,7 @@ fn again(uri: &str, mechanism: Mechanism) -> Establish {
         .expect("it can begin")
 }
 
-// AU-09
+// AU-09, OI-11
 #[test]
 fn an_open_connection_authenticates_again_without_hello() {
     let outcome = play(again(URI, Mechanism::MongodbOidc), true, NEW);

@@ -170,8 +170,7 @@ fn deep(levels: usize) -> Vec<u8> {
     (0..levels).fold(rawdoc! {}, |inner, _| rawdoc! { "d": inner }).into_bytes()
 }
 
-// MS-10
-// CM-13, MS-05, MS-07, MS-09, MS-15: in hello, and after it.
+// MS-10, CM-13, MS-05, MS-07, MS-09, MS-15: in hello, and after it.
 #[test]
 fn damaged_messages() {
     for (which, stage) in [(0, Stage::Hello), (1, Stage::Authentication)] {

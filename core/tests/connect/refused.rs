@@ -237,8 +237,7 @@ fn fewer_iterations_may_be_too_many() {
     assert!(!taken.contains("iterations"), "{taken}");
 }
 
-// SD-22
-// ER-30, ER-31, T-57: the labels follow from how far the connection had come, and an
+// SD-22, ER-30, ER-31, T-57: the labels follow from how far the connection had come, and an
 // authentication that began in hello is hello until that has been answered.
 #[test]
 fn a_connection_that_breaks() {

@@ -185,7 +185,7 @@ pub(super) fn visit_selection(visit: Visit<'_>) {
     }
 }
 
-// LG-49
+// LG-49, SS-17, SE-09
 #[test]
 fn every_event_has_its_record() {
     let mut messages = Vec::new();

@@ -30,8 +30,7 @@ fn a_pool_that_was_never_ready_says_so() {
     );
 }
 
-// EV-04
-// LG-08: there is no larger number of 64 bits with a sign.
+// EV-04, LG-08: there is no larger number of 64 bits with a sign.
 #[test]
 fn ids_beyond_the_largest_are_shown_as_that() {
     let event = Event::<&str>::ConnectionCheckedIn { connection_id: u64::MAX };

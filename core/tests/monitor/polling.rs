@@ -6,7 +6,7 @@ use cenote_core::uri::ServerMonitoringMode;
 
 use crate::monitor::world::{MS, SECOND, World, primary, standalone};
 
-// SM-12, SD-01, SD-02: the first check is the hello of a new socket, and makes the pool ready.
+// SE-06, SM-12, SD-01, SD-02: the first check is the hello of a new socket, and makes the pool ready.
 #[test]
 fn the_first_check_is_the_hello_of_a_new_socket() {
     let mut world = World::new();

@@ -5,7 +5,7 @@ use cenote_core::monitor::{Action, DeadlineReason, Input, MonitorOptions};
 
 use crate::monitor::world::{MS, SECOND, World, primary, refusal, secondary, standalone};
 
-// SM-03, SM-04: hello with the topology version, replies that go on, and no pause between.
+// SE-10, SM-03, SM-04: hello with the topology version, replies that go on, and no pause between.
 #[test]
 fn a_server_that_counts_its_changes_streams() {
     let mut world = World::new();

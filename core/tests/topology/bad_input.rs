@@ -11,6 +11,7 @@ fn excluded(world: &World, server: &str) -> String {
     found.expect("it is excluded").1.reason().to_owned()
 }
 
+// ST-06
 #[test]
 fn a_set_of_another_name() {
     let mut world = World::new("mongodb://a,b/?replicaSet=rs");
@@ -44,6 +45,7 @@ fn a_set_that_changes_its_name() {
     assert_eq!(world.servers.len(), 1, "the other member stays");
 }
 
+// ST-16
 #[test]
 fn a_direct_connection_to_another_set() {
     let mut world = World::new("mongodb://a/?replicaSet=rs&directConnection=true");
@@ -55,6 +57,7 @@ fn a_direct_connection_to_another_set() {
     );
 }
 
+// ST-09
 #[test]
 fn a_standalone_server_among_several() {
     let mut world = World::new("mongodb://a,b");
@@ -81,6 +84,7 @@ fn a_standalone_server_in_a_set_without_a_name() {
     }
 }
 
+// ST-10
 #[test]
 fn a_router_that_names_a_set() {
     let mut world = World::new("mongodb://a/?replicaSet=rs");
@@ -90,6 +94,7 @@ fn a_router_that_names_a_set() {
     assert_eq!(excluded(&world, "a"), reason);
 }
 
+// ST-12
 #[test]
 fn an_address_that_the_set_does_not_have() {
     let mut world = World::new("mongodb://localhost:1/?replicaSet=rs");
@@ -111,6 +116,7 @@ fn an_address_that_the_set_does_not_have() {
     );
 }
 
+// ST-04
 #[test]
 fn a_primary_that_does_not_list_itself() {
     let mut world = World::new("mongodb://a,b/?replicaSet=rs");
@@ -182,6 +188,7 @@ fn a_member_that_is_no_address_is_left_out() {
     assert_eq!(world.servers.len(), 1);
 }
 
+// ST-15
 #[test]
 fn a_server_that_was_never_named() {
     let mut world = World::new("mongodb://a/?replicaSet=rs");

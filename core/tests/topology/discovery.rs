@@ -4,6 +4,7 @@ use cenote_core::topology::{Input, TopologyKind};
 
 use crate::topology::world::{World, address, elected, member, router, standalone};
 
+// ST-03
 #[test]
 fn one_seed_finds_the_others() {
     let mut world = World::new("mongodb://a/?replicaSet=rs");
@@ -30,6 +31,7 @@ fn one_seed_finds_the_others() {
     );
 }
 
+// ST-17
 #[test]
 fn a_step_down_and_an_election() {
     let mut world = World::new("mongodb://a,b/?replicaSet=rs");
@@ -44,6 +46,7 @@ fn a_step_down_and_an_election() {
 }
 
 /// The old primary comes back from the other side of a partition, and still believes in itself.
+// ST-07
 #[test]
 fn a_primary_of_an_older_election_is_not_believed() {
     let mut world = World::new("mongodb://a,b/?replicaSet=rs");
@@ -65,6 +68,7 @@ fn a_primary_of_an_older_election_is_not_believed() {
     assert_eq!((why(&world, "a"), why(&world, "b")), (None, Some(StalePrimary::NewerPrimary)));
 }
 
+// SV-13
 #[test]
 fn the_routers_of_srv_records_come_and_go() {
     let mut world = World::new("mongodb://a,b");
@@ -82,6 +86,7 @@ fn the_routers_of_srv_records_come_and_go() {
     assert_eq!(set.servers.len(), 1, "a replica set knows its members itself");
 }
 
+// SE-05
 #[test]
 fn closing_removes_every_server() {
     let mut world = World::new("mongodb://a,b/?replicaSet=rs");
@@ -102,6 +107,7 @@ fn closing_removes_every_server() {
     assert!(world.servers.is_empty() && world.events.len() == 4, "{:?}", world.events);
 }
 
+// ST-18, SE-08
 #[test]
 fn what_is_confirmed_is_not_told_again() {
     let mut world = World::new("mongodb://a/?replicaSet=rs");
@@ -130,7 +136,7 @@ fn a_server_that_comes_back_is_another_one() {
     assert!(of_b(&world).is_some());
 }
 
-// SD-03
+// SD-03, ST-11
 #[test]
 fn which_servers_are_of_use() {
     let hosts = ["a:27017"];

@@ -58,6 +58,7 @@ fn check_election(world: &World, highest: &mut Option<([u8; 12], i64)>) {
 }
 
 proptest! {
+    // ST-08
     #[test]
     fn one_primary_at_most_and_never_a_stale_one(uri in uri(), steps in steps()) {
         let mut world = World::new(uri);

@@ -24,6 +24,7 @@ fn what_is_shown_of_a_read_preference() {
     assert_eq!(ReadPreference::PRIMARY.to_string(), "primary");
 }
 
+// SS-03
 #[test]
 fn a_read_preference_that_cannot_be_followed() {
     let mut preference = ReadPreference::of_mode(ReadPreferenceMode::Primary);
@@ -44,6 +45,7 @@ fn a_read_preference_that_cannot_be_followed() {
 }
 
 /// A member that does not say when it wrote might be any time behind.
+// SS-05
 #[test]
 fn a_secondary_that_says_nothing_of_its_writes_is_stale() {
     let mut world = World::new("mongodb://a/?replicaSet=rs");
@@ -56,7 +58,7 @@ fn a_secondary_that_says_nothing_of_its_writes_is_stale() {
     assert!(suitable(topology, &preference, HEARTBEAT, &[]).unwrap().is_empty());
 }
 
-// SD-53
+// SD-53, SS-08
 #[test]
 fn two_different_servers_are_drawn() {
     assert_eq!(choose_of_two(&[] as &[u64], 7, |busy| *busy), None);
@@ -71,6 +73,7 @@ fn two_different_servers_are_drawn() {
 }
 
 /// The table of "Determining If A Topology Has Readable/Writable Servers".
+// SE-12
 #[test]
 fn whether_a_topology_has_servers_to_read_and_to_write() {
     let alone = |uri: &str, reply: Option<&str>| {
@@ -124,6 +127,7 @@ fn selected(world: &World, selector: &Selector, has_pools: bool) -> Selection<St
     selected.expect("it can be followed")
 }
 
+// SS-12, SS-14
 #[test]
 fn what_a_caller_does_meanwhile() {
     let mut world = World::new("mongodb://a/?replicaSet=rs");

@@ -26,7 +26,7 @@ fn uri(endpoint: &Endpoint, secret: &str, token: Option<&str>) -> String {
     format!("mongodb://{ACCESS}:{secret}@{address}/?authMechanism=MONGODB-AWS{token}")
 }
 
-// AU-55
+// AU-55, AW-03, AW-06, AW-07, AW-08
 fn keys_with_and_without_a_token(shell: Shell) {
     for (token, host) in [
         (None, "sts.amazonaws.com"),
@@ -50,6 +50,7 @@ fn keys_with_and_without_a_token(shell: Shell) {
 }
 
 /// A wrong secret, a token that is missing, and one too many.
+// AW-07, AW-08
 fn keys_that_are_refused(shell: Shell) {
     let with_token = || AwsKey::new(ACCESS, SECRET).with_session_token(TOKEN);
     for (key, secret, token) in [
@@ -71,6 +72,7 @@ fn keys_that_are_refused(shell: Shell) {
     }
 }
 
+// AW-05
 fn hosts_that_are_no_hosts(shell: Shell) {
     for host in ["", "abc..def", ".abc.def", "abc.def.", "a\nhost:evil"] {
         let endpoint = endpoint(AwsKey::new(ACCESS, SECRET), host);

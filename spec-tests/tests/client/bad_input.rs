@@ -186,8 +186,7 @@ fn a_tls_handshake_that_is_refused_for_a_while(shell: Shell) {
     }
 }
 
-// AU-03, LN-06
-// SD-24: monitors do not log in, so that it is the first check-out that finds out.
+// AU-03, LN-06, SD-24: monitors do not log in, so that it is the first check-out that finds out.
 fn a_wrong_password(shell: Shell) {
     let settings =
         Settings { auth: true, users: vec![User::new("app", "pencil")], ..Settings::default() };

@@ -28,8 +28,7 @@ fn find() -> RawDocumentBuf {
     rawdoc! { "find": "birds" }
 }
 
-// INT-01, ER-22
-// SD-26, SD-27, SD-28: a network error marks the server Unknown, clears its pool without an interrupt,
+// INT-01, ER-22, SD-26, SD-27, SD-28: a network error marks the server Unknown, clears its pool without an interrupt,
 // cancels the check in progress; and the next request waits for half a second and not for a
 // heartbeat.
 fn a_network_error(shell: Shell) {
@@ -90,8 +89,7 @@ fn a_server_that_is_selected_has_a_ready_pool(shell: Shell) {
     }
 }
 
-// ER-35, ER-36
-// SD-22, SD-23, SD-24, AU-03: an error before the end of hello that may be overload changes nothing.
+// ER-35, ER-36, SD-22, SD-23, SD-24, AU-03: an error before the end of hello that may be overload changes nothing.
 fn errors_while_establishing(shell: Shell) {
     let known = (Some(ServerKind::RsPrimary), Status::Ready);
     let unknown = (None, Status::Paused);
@@ -166,8 +164,7 @@ fn six_operations_clear_once(shell: Shell) {
     world.client.close();
 }
 
-// LN-05
-// SD-29: no longer a primary, but the connections are good; and SD-25: a timeout says nothing.
+// LN-05, SD-29: no longer a primary, but the connections are good; and SD-25: a timeout says nothing.
 fn what_does_not_clear(shell: Shell) {
     let only = standalone();
     let world = World::of(shell, &[&only], "socketTimeoutMS=200&heartbeatFrequencyMS=500");

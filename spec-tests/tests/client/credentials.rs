@@ -9,8 +9,7 @@ use crate::world::World;
 
 on_all_runtimes!(two_credentials_never_share_a_connection);
 
-// AU-05
-// LN-02: a client for each credential. Their connections never mix.
+// AU-05, LN-02: a client for each credential. Their connections never mix.
 fn two_credentials_never_share_a_connection(shell: Shell) {
     let users = vec![User::new("reports", "pencil"), User::new("orders", "eraser")];
     let settings = Settings { auth: true, users, ..Settings::default() };

@@ -11,8 +11,7 @@ use crate::world::{World, sockets_to, start, three, until_open, until_so};
 
 on_all_runtimes!(a_hundred_a_server_and_two_more, fifty_clients_of_twenty_pools);
 
-// PS-06, SD-50
-// ND-02, ND-03: 106 sockets if only the primary is used, 306 if all three are, as the operating system
+// PS-06, SD-50, ND-02, ND-03: 106 sockets if only the primary is used, 306 if all three are, as the operating system
 // counts them.
 fn a_hundred_a_server_and_two_more(shell: Shell) {
     let set = three();

@@ -54,6 +54,7 @@ fn until_three(world: &World) {
     });
 }
 
+// ST-01, ST-03
 fn one_seed_finds_the_others(shell: Shell) {
     let set = three();
     for seed in &set {
@@ -77,6 +78,7 @@ fn one_seed_finds_the_others(shell: Shell) {
 }
 
 /// By the caller of a client that has not checked its seed.
+// SS-14, ST-05
 fn a_member_that_is_not_known_yet_is_waited_for(shell: Shell) {
     let set = three();
     let world = World::of(shell, &[&set[1]], "replicaSet=rs0");
@@ -85,6 +87,7 @@ fn a_member_that_is_not_known_yet_is_waited_for(shell: Shell) {
     world.client.close();
 }
 
+// ST-04
 fn members_come_and_go(shell: Shell) {
     let [a, b, c] = [member(Role::Primary), member(Role::Secondary), member(Role::Secondary)];
     join(&[&a, &b]);
@@ -115,6 +118,7 @@ fn members_come_and_go(shell: Shell) {
     [a, b, c].iter().for_each(|endpoint| until_open(endpoint, 0));
 }
 
+// ST-17
 fn a_step_down_is_found_at_once(shell: Shell) {
     let set = three();
     let world = World::of(shell, &[&set[1]], &format!("replicaSet=rs0&{SLOW}"));
@@ -135,6 +139,7 @@ fn a_step_down_is_found_at_once(shell: Shell) {
     world.client.close();
 }
 
+// ST-17
 fn the_primary_is_lost(shell: Shell) {
     let set = three();
     let world = World::of(shell, &[&set[0]], "replicaSet=rs0&heartbeatFrequencyMS=500");
@@ -153,6 +158,7 @@ fn the_primary_is_lost(shell: Shell) {
 }
 
 /// By its answer to an application, without a stream of checks.
+// SS-12
 fn an_operation_finds_the_step_down(shell: Shell) {
     let set = three();
     let options = format!("replicaSet=rs0&serverMonitoringMode=poll&{SLOW}");
@@ -171,6 +177,7 @@ fn an_operation_finds_the_step_down(shell: Shell) {
 }
 
 /// Two members call themselves the primary; never are both believed.
+// ST-08
 fn the_primary_that_was_elected_last_is_believed(shell: Shell) {
     let set = three();
     let world = World::of(shell, &[&set[0]], "replicaSet=rs0&heartbeatFrequencyMS=500");
@@ -208,6 +215,7 @@ fn an_error_of_a_primary_that_is_not_believed(shell: Shell) {
     world.client.close();
 }
 
+// ST-01
 fn a_direct_connection_finds_no_others(shell: Shell) {
     let set = three();
     let world = World::of(shell, &[&set[1]], "directConnection=true");
@@ -219,6 +227,7 @@ fn a_direct_connection_finds_no_others(shell: Shell) {
 }
 
 /// The set knows the seed by another address, which is used instead.
+// ST-12
 fn the_seed_has_another_name(shell: Shell) {
     let [a, b] = [member(Role::Primary), member(Role::Secondary)];
     let port = a.address().port().expect("a port");
@@ -236,6 +245,7 @@ fn the_seed_has_another_name(shell: Shell) {
 }
 
 /// Each of them says what to do, and a caller does not wait for 30 s.
+// ST-09
 fn several_standalone_servers(shell: Shell) {
     let [a, b] = [standalone(), standalone()];
     let world = World::of(shell, &[&a, &b], "");
@@ -246,6 +256,7 @@ fn several_standalone_servers(shell: Shell) {
     [a, b].iter().for_each(|endpoint| until_open(endpoint, 0));
 }
 
+// ST-10
 fn a_router_among_members(shell: Shell) {
     let [a, router] = [member(Role::Primary), start(Topology::Mongos)];
     let world = World::of(shell, &[&a, &router], "replicaSet=rs0");
@@ -273,6 +284,7 @@ fn members_without_end(shell: Shell) {
     world.client.close();
 }
 
+// ST-06
 fn a_set_that_changes_its_name(shell: Shell) {
     let [a, b] = [member(Role::Primary), member(Role::Secondary)];
     join(&[&a, &b]);
@@ -288,6 +300,7 @@ fn a_set_that_changes_its_name(shell: Shell) {
 }
 
 /// A primary of an older configuration is not believed; nor is it asked without pause.
+// ST-07
 fn a_set_version_that_goes_back(shell: Shell) {
     let only = member(Role::Primary);
     let of_version = |set_version| change_set(&only, |set| ReplicaSet { set_version, ..set });
@@ -337,6 +350,7 @@ fn a_primary_that_does_not_list_itself(shell: Shell) {
     world.client.close();
 }
 
+// SS-02, SS-06
 fn a_read_preference_is_followed(shell: Shell) {
     let set = three();
     let world = World::of(shell, &[&set[0]], "replicaSet=rs0&localThresholdMS=10000");

@@ -22,8 +22,7 @@ pub(crate) fn balanced() -> Endpoint {
     start(Topology::LoadBalanced(LoadBalanced { services: 4 }))
 }
 
-// OP-23
-// LB-08, LB-40: there is no monitor, and the pool is ready at once.
+// OP-23, LB-08, LB-40: there is no monitor, and the pool is ready at once.
 fn no_monitors_and_ready_at_once(shell: Shell) {
     let endpoint = balanced();
     let world = World::of(shell, &[&endpoint], "loadBalanced=true");
@@ -39,8 +38,7 @@ fn no_monitors_and_ready_at_once(shell: Shell) {
     world.client.close();
 }
 
-// LB-35, LN-01
-// LB-30, LB-31, LB-32: a cursor goes on where it began, and its connection comes back at its end.
+// LB-35, LN-01, LB-30, LB-31, LB-32: a cursor goes on where it began, and its connection comes back at its end.
 fn a_cursor_is_pinned(shell: Shell) {
     let endpoint = balanced();
     let world = World::of(shell, &[&endpoint], "loadBalanced=true");

@@ -43,8 +43,7 @@ fn is_ready(world: &World) -> bool {
     world.kinds() == [Some(ServerKind::LoadBalancer)] && world.count("ConnectionPoolReady") == 1
 }
 
-// CLB-04, CLB-07
-// LB-22, SD-20: each service is cleared by the first of its connections that fails, and by no other;
+// CLB-04, CLB-07, LB-22, SD-20: each service is cleared by the first of its connections that fails, and by no other;
 // the pool stays ready, and the next operation works.
 fn all_connections_are_reset(shell: Shell) {
     let endpoint = balanced();

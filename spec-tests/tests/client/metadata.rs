@@ -18,8 +18,7 @@ fn told(endpoint: &Endpoint) -> String {
     driver.get_str("name").expect("a name").to_owned()
 }
 
-// HS-21
-// HS-29, HS-30: nothing is opened on that account, and no hello sent; a monitor's next socket says it.
+// HS-21, HS-29, HS-30: nothing is opened on that account, and no hello sent; a monitor's next socket says it.
 fn monitors_send_the_metadata(shell: Shell) {
     let only = member(Role::Primary);
     // No connection of the pool: the metadata comes from a monitor.

@@ -101,7 +101,7 @@ impl World {
     }
 }
 
-// AU-55
+// AU-55, OI-06, OI-09
 // Prose tests 1.1 and 1.2.
 fn the_callback_is_called_once_for_many_connections(shell: Shell) {
     let world = world(shell, &[GOOD]);
@@ -121,6 +121,7 @@ fn the_callback_is_called_once_for_many_connections(shell: Shell) {
     world.client.close();
 }
 
+// OI-02
 // Prose test 2.1.
 fn the_callback_knows_the_user_and_the_time(shell: Shell) {
     let (endpoint, requests) = (endpoint(), Arc::new(Mutex::new(Vec::new())));
@@ -141,6 +142,7 @@ fn the_callback_knows_the_user_and_the_time(shell: Shell) {
     assert!(range.contains(&requests[0].timeout), "{:?}", requests[0].timeout);
 }
 
+// OI-02
 // Prose tests 2.2 and 2.3.
 fn callbacks_that_fail(shell: Shell) {
     type Callback = fn(&TokenRequest) -> Result<AccessToken, BoxError>;
@@ -180,6 +182,7 @@ fn a_callback_that_blocks_for_too_long(shell: Shell) {
     client.close();
 }
 
+// OI-01
 // Prose tests 2.4 and 2.5.
 fn what_does_not_go_with_a_callback(shell: Shell) {
     let callback = |_: &TokenRequest| Ok(AccessToken::new(GOOD));
@@ -204,7 +207,7 @@ fn what_does_not_go_with_a_callback(shell: Shell) {
     assert!(error.contains("MONGODB-OIDC needs a callback that returns access tokens"), "{error}");
 }
 
-// AU-55
+// AU-55, OI-10
 // Prose test 3.1: with a new connection.
 fn a_token_of_the_cache_that_has_expired_is_replaced(shell: Shell) {
     let world = world(shell, &[GOOD, NEWER]);
@@ -223,6 +226,7 @@ fn says_that_the_token_is_refused(error: &ClientError) -> bool {
     text.starts_with(expected) && text.contains("code 18")
 }
 
+// OI-10
 // Prose test 3.2.
 fn tokens_that_are_never_accepted(shell: Shell) {
     let world = world(shell, &["hunter2bad"]);
@@ -285,6 +289,7 @@ fn a_callback_that_is_too_slow_to_authenticate_again(shell: Shell) {
     client.close();
 }
 
+// OI-08
 // Prose test 3.3.
 fn another_refusal_keeps_the_token(shell: Shell) {
     let world = world(shell, &[GOOD]);
@@ -305,6 +310,7 @@ fn commands() -> [(&'static str, RawDocumentBuf); 2] {
     [("count", rawdoc! { "count": "birds" }), ("insert", insert)]
 }
 
+// OI-11
 // AU-09, prose tests 4.1 and 4.4: retryable or not.
 fn a_command_after_code_391_authenticates_again(shell: Shell) {
     let world = world(shell, &[GOOD]);
@@ -352,6 +358,7 @@ fn a_session_goes_on_after_code_391(shell: Shell) {
 }
 
 /// A real expiry: each open connection is told, and the callback is called once.
+// OI-07
 fn many_connections_share_the_new_token(shell: Shell) {
     let world = world(shell, &[GOOD, NEWER]);
     let mut held: Vec<_> = (0..5)
@@ -427,6 +434,7 @@ fn scram_authenticates_again_too(shell: Shell) {
     assert_eq!((commands.get("count"), commands.get("saslStart")), (Some(&2), Some(&1)));
 }
 
+// OI-07
 fn calls_are_apart(shell: Shell) {
     let world = world(shell, &[GOOD]);
     let begin = Instant::now();
@@ -463,6 +471,7 @@ fn with_servers_of_srv_records() {
     });
 }
 
+// OI-13
 fn nothing_shows_a_token(shell: Shell) {
     let world = world(shell, &[GOOD, "hunter2bad"]);
     let connection = world.client.check_out(&Selector::Primary).expect("it is logged in");

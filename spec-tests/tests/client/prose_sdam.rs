@@ -27,6 +27,7 @@ on_all_runtimes!(
 const SLOW: &str = "replicaSet=rs0&heartbeatFrequencyMS=60000&serverMonitoringMode=poll";
 
 /// "All servers unavailable".
+// ST-02
 fn a_client_is_built_though_no_server_can_be_reached(shell: Shell) {
     let seeds = ["127.0.0.1:1", "127.0.0.1:2"].map(|it| it.parse().expect("an address"));
     let world = World::at(shell, &seeds, "serverSelectionTimeoutMS=200");
@@ -157,6 +158,7 @@ fn is_start_at(event: &SdamEvent, address: &ServerAddress) -> bool {
 }
 
 /// "Topology discovery and direct connection". Without the option the topology is discovered, too.
+// SS-10
 fn a_secondary_leads_to_the_primary_unless_the_connection_is_direct(shell: Shell) {
     let set = three();
     let insert = rawdoc! { "insert": "birds", "documents": [{}] };
@@ -178,6 +180,7 @@ fn a_secondary_leads_to_the_primary_unless_the_connection_is_direct(shell: Shell
 
 /// "Monitors sleep at least minHeartbeatFrequencyMS between checks": after five checks that fail, the sixth makes the
 /// server known.
+// SS-15
 fn a_server_that_fails_is_checked_twice_a_second_at_most(shell: Shell) {
     let only = standalone();
     let name = "SDAMMinHeartbeatFrequencyTest";
@@ -194,6 +197,7 @@ fn a_server_that_fails_is_checked_twice_a_second_at_most(shell: Shell) {
 }
 
 /// Max Staleness' "Parse lastWriteDate": the endpoint writes whenever it is asked.
+// SS-05
 fn the_date_of_the_last_write_is_read(shell: Shell) {
     let only = member(Role::Primary);
     let world = World::of(shell, &[&only], "heartbeatFrequencyMS=500");

@@ -10,10 +10,15 @@ use cenote_endpoint::{Endpoint, Topology};
 use crate::shells::{Shell, on_all_runtimes};
 use crate::world::{World, commands, fail_point, start, three};
 
-on_all_runtimes!(the_busier_of_two_routers_is_avoided, all_that_are_near_are_read_from);
+on_all_runtimes!(
+    the_busier_of_two_routers_is_avoided,
+    all_that_are_near_are_read_from,
+    a_server_that_is_far_is_not_read_from,
+);
 
 /// "operationCount-based Selection Within Latency Window". All connections are open before, so that none has to be
 /// waited for.
+// SS-08, SS-11
 fn the_busier_of_two_routers_is_avoided(shell: Shell) {
     let routers = [start(Topology::Mongos), start(Topology::Mongos)];
     let options = "appname=loadBalancingTest&localThresholdMS=30000&minPoolSize=10&maxPoolSize=10";
@@ -60,12 +65,11 @@ fn find_in_ten_threads(world: &World, routers: &[Endpoint; 2], each: u64) -> [u6
 }
 
 /// The plan's example of `nearest`.
+// SS-09
 fn all_that_are_near_are_read_from(shell: Shell) {
     let set = three();
     let world = World::of(shell, &[&set[0]], "replicaSet=rs0&localThresholdMS=30000");
-    world.until("found", |world| {
-        world.kinds().len() == 3 && world.kinds().iter().all(Option::is_some)
-    });
+    until_found(&world);
     let nearest = Selector::ReadPreference(ReadPreference::of_mode(ReadPreferenceMode::Nearest));
     let find = rawdoc! { "find": "birds", "$readPreference": { "mode": "nearest" } };
     // One of them is left out by accident once in ten thousand million runs.
@@ -75,4 +79,29 @@ fn all_that_are_near_are_read_from(shell: Shell) {
     let found = set.each_ref().map(|member| commands(member, "find"));
     assert!(found.iter().all(|times| *times > 0), "{found:?}");
     world.client.close();
+}
+
+/// One of two secondaries is chosen by chance unless its heartbeats take too long.
+// SS-01, SS-07
+fn a_server_that_is_far_is_not_read_from(shell: Shell) {
+    let set = three();
+    let slow = rawdoc! {
+        "failCommands": ["hello", "isMaster"], "blockConnection": true, "blockTimeMS": 2_000,
+    };
+    fail_point(&set[2], slow, 10_000);
+    let options = "replicaSet=rs0&localThresholdMS=300&serverMonitoringMode=poll";
+    let world = World::of(shell, &[&set[0]], options);
+    until_found(&world);
+    for _ in 0..30 {
+        let ping = rawdoc! { "ping": 1 };
+        world.check_out(&Selector::Secondary).command("zoo", &ping).expect("a reply");
+    }
+    assert_eq!([commands(&set[1], "ping"), commands(&set[2], "ping")], [30, 0]);
+    world.client.close();
+}
+
+fn until_found(world: &World) {
+    world.until("found", |world| {
+        world.kinds().len() == 3 && world.kinds().iter().all(Option::is_some)
+    });
 }

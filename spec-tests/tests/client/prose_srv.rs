@@ -24,6 +24,7 @@ fn client_of(shell: Shell, host: &str, target: &str) -> Result<World, ClientBuil
 }
 
 /// Test 1 of Initial DNS Seedlist Discovery. A name server is never asked about `localhost` (RFC 6761).
+// SV-03
 fn a_host_may_have_fewer_than_three_parts(shell: Shell) {
     let world = client_of(shell, "mongo.local", "127.0.0.1.mongo.local.").expect("a client");
     assert_eq!(addresses(&world), ["127.0.0.1.mongo.local:1"]);
@@ -38,6 +39,7 @@ fn a_host_may_have_fewer_than_three_parts(shell: Shell) {
 }
 
 /// Its tests 2, 3 and 4, each for its hosts but `localhost`.
+// SV-03
 fn servers_outside_of_the_domain_are_refused(shell: Shell) {
     for (host, target) in [
         ("mongo.local", "test_1.evil.local"),
@@ -65,6 +67,7 @@ const CHANGES: [(&str, &[usize], &[usize]); 8] = [
 ];
 
 /// The tests 1 to 5, 10, 11 and 13 of Polling SRV Records.
+// SV-08
 fn routers_of_the_records_are_used(shell: Shell) {
     let routers = [(); 4].map(|()| router());
     for (options, before, after) in CHANGES {
@@ -84,6 +87,7 @@ fn routers_of_the_records_are_used(shell: Shell) {
 }
 
 /// Its test 12.
+// SV-07, SV-15
 fn a_part_of_the_new_routers_is_used(shell: Shell) {
     let routers = [(); 4].map(|()| router());
     let [a, b, c, d] = routers.each_ref();

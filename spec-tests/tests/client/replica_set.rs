@@ -24,8 +24,7 @@ on_all_runtimes!(
     what_selects_a_server_is_shown,
 );
 
-// SD-04
-// SD-02, SD-07: what each member is, a pool for each, and a server for each wish.
+// SD-04, ST-11, SD-02, SD-07: what each member is, a pool for each, and a server for each wish.
 fn each_member_is_seen_as_what_it_is(shell: Shell) {
     let set = three();
     let world = World::of(shell, &[&set[0], &set[1], &set[2]], "replicaSet=rs0");
@@ -128,8 +127,7 @@ fn a_change_of_primary(shell: Shell) {
     world.client.close();
 }
 
-// PCR-01
-// SD-09: the pool is ready after the first heartbeat, and each check ends.
+// PCR-01, SE-06, SD-09: the pool is ready after the first heartbeat, and each check ends.
 fn what_is_told_of_a_server(shell: Shell) {
     let only = member(Role::Primary);
     let world = World::of(shell, &[&only], "");

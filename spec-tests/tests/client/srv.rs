@@ -88,8 +88,7 @@ fn until_asked(names: &NameServer, times: u64) {
     });
 }
 
-// TL-01
-// OP-53: TLS is on without a word about it.
+// TL-01, SV-01, OP-53: TLS is on without a word about it.
 fn servers_are_looked_up_with_tls(shell: Shell) {
     let settings = || Settings { topology: Topology::Mongos, ..Settings::default() };
     let endpoint = Endpoint::start(settings(), ListenOptions::with_tls()).expect("it starts");
@@ -106,6 +105,7 @@ fn servers_are_looked_up_with_tls(shell: Shell) {
     world.client.close();
 }
 
+// SV-06
 fn the_txt_record_sets_options(shell: Shell) {
     let primary = member(Role::Primary);
     let names = names(&[&primary]);
@@ -132,6 +132,7 @@ fn the_txt_record_sets_options(shell: Shell) {
 }
 
 /// What stays is left alone, what goes is closed.
+// SV-13
 fn routers_are_followed(shell: Shell) {
     let [a, b, c, d] = [router(), router(), router(), router()];
     let names = names(&[&a, &b]);
@@ -208,6 +209,7 @@ fn added_routers_are_shown_to_inspectors(shell: Shell) {
     assert!(!socket.exists());
 }
 
+// SV-13
 fn a_connection_in_use_survives_its_server(shell: Shell) {
     let [a, b] = [router(), router()];
     let names = names(&[&a]);
@@ -224,6 +226,7 @@ fn a_connection_in_use_survives_its_server(shell: Shell) {
 }
 
 /// The prose tests 6 to 8: after them heartbeatFrequencyMS, 500 ms, is the pause.
+// SV-12, SV-14, SV-16
 fn bad_answers_leave_the_servers(shell: Shell) {
     let [a, b, c] = [router(), router(), router()];
     let names = names(&[&a, &b]);
@@ -269,12 +272,13 @@ fn is_not_followed(shell: Shell, endpoint: &Endpoint, txt: &[TxtRecord]) {
     until_open(endpoint, 0);
 }
 
+// SV-10
 fn members_of_a_replica_set_are_not_followed(shell: Shell) {
     is_not_followed(shell, &member(Role::Primary), &[]);
 }
 
 /// The prose test 9.
-// LB-40
+// LB-40, SV-10
 fn a_load_balancer_is_not_followed(shell: Shell) {
     is_not_followed(shell, &balanced(), &[TxtRecord::from("loadBalanced=true")]);
 }
@@ -293,6 +297,7 @@ fn a_long_answer_comes_by_tcp(shell: Shell) {
     world.client.close();
 }
 
+// SV-04, SV-05
 fn bad_answers_are_precise_errors(shell: Shell) {
     let names = names(&[]);
     let uri = "mongodb+srv://bob:hunter2@cluster.0.0.1/?tls=false&connectTimeoutMS=5000";
@@ -320,6 +325,7 @@ fn bad_answers_are_precise_errors(shell: Shell) {
     error("loadBalanced=true and replicaSet exclude each other");
 }
 
+// SV-16
 fn a_silent_name_server_ends_in_time(shell: Shell) {
     let names = names(&[]);
     names.set_fault(Some(NameServerFault::Silent));

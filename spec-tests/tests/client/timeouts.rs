@@ -77,7 +77,7 @@ fn limit_of(error: &ClientError) -> Option<TimeLimit> {
     Some(*limit)
 }
 
-// CS-10
+// CS-10, SS-13
 // The prose tests of server selection (CS-02), with a server that nothing reaches.
 fn selection_ends_at_the_first_of_both_timeouts(shell: Shell) {
     let only = standalone();
@@ -115,8 +115,7 @@ fn the_time_is_for_selection_check_out_and_command_together(shell: Shell) {
     world.client.close();
 }
 
-// CS-07
-// CS-02: the case that a requirement's audit has measured.
+// CS-07, CS-02: the case that a requirement's audit has measured.
 fn selection_and_check_out_have_the_smaller_timeout(shell: Shell) {
     let only = standalone();
     for (options, after, text) in [

@@ -26,6 +26,7 @@ on_all_runtimes!(
 );
 
 /// One seed, an election, and the end. That all rules about the order are kept, [`World`] checks.
+// SE-01, SE-02, SE-03, SE-05
 fn everything_is_told_in_its_order(shell: Shell) {
     let set = three();
     let world = World::of(shell, &[&set[1]], "replicaSet=rs0&heartbeatFrequencyMS=60000");
@@ -65,6 +66,7 @@ fn kinds_of(world: &World) -> Vec<TopologyKind> {
 }
 
 /// No application has failed here: each description is that of a check, and the next one begins later.
+// SE-02, SE-06, SE-08
 fn what_a_check_finds_comes_after_its_end(world: &World) {
     world.seen_by(|_, told| {
         for (at, event) in told.iter().enumerate() {
@@ -99,6 +101,7 @@ fn a_removed_server_is_told_to_be_closed(shell: Shell) {
     world.client.close();
 }
 
+// SE-07
 fn two_clients_have_two_topologies(shell: Shell) {
     let only = standalone();
     let ids = [(); 2].map(|()| {
@@ -183,6 +186,7 @@ fn a_subscriber_that_panics_affects_nothing_else(shell: Shell) {
 }
 
 /// Also if a thread of the application is telling it, in the middle of an event that takes long.
+// SE-03
 fn closing_waits_until_everything_is_told(shell: Shell) {
     let only = standalone();
     let told = Arc::new(Mutex::new(Vec::new()));
@@ -218,6 +222,7 @@ fn closing_waits_until_everything_is_told(shell: Shell) {
     });
 }
 
+// SE-05
 fn a_client_that_is_dropped_tells_its_end(shell: Shell) {
     let only = standalone();
     let (told, telling) = channel();

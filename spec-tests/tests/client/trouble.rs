@@ -95,7 +95,7 @@ fn a_server_that_restarts(shell: Shell) {
     world.client.close();
 }
 
-// SM-05: a request for a server triggers a check, and does not wait for the next heartbeat.
+// SS-15, SM-05: a request for a server triggers a check, and does not wait for the next heartbeat.
 fn who_waits_for_a_server_has_it_checked(shell: Shell) {
     let only = standalone();
     tell(&only, |server, now| {

@@ -49,7 +49,7 @@ fn story(messages: &Messages, operation: &str) -> Vec<String> {
     all.iter().map(name).collect()
 }
 
-// LG-43
+// LG-43, SS-17
 #[test]
 fn messages_have_the_words_and_keys_of_the_specification() {
     let messages = Messages::collect(TARGET, Level::DEBUG);
@@ -105,6 +105,7 @@ fn what_methods_are_called(messages: &Messages, client: &dyn crate::run::AnyClie
 }
 
 /// That it waits is said once, though the server is checked twice meanwhile.
+// SS-13, SS-17
 fn a_server_that_does_not_come(messages: &Messages, client: &dyn crate::run::AnyClient) {
     let limit = Duration::from_millis(1200);
     let options = OperationOptions::new().with_timeout(limit).with_id(-8);

@@ -39,6 +39,7 @@ fn check_keys(message: &Message) {
 }
 
 /// A load balancer is not checked, but it has the same messages.
+// SE-11
 fn behind_a_load_balancer(messages: &Messages, make: Make) {
     messages.clear();
     let topology = Topology::LoadBalanced(LoadBalanced { services: 1 });
@@ -70,7 +71,7 @@ fn behind_a_load_balancer(messages: &Messages, make: Make) {
     assert_eq!(descriptions, [unknown, known, "Unknown".to_owned()]);
 }
 
-// LG-49
+// LG-49, SE-04, SE-07, SE-09, SE-10
 #[test]
 fn messages_have_the_words_and_keys_of_the_specification() {
     let messages = Messages::collect(TARGET, Level::DEBUG);

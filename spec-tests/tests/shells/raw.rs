@@ -127,8 +127,7 @@ fn the_limit_of_messages_is_the_servers(shell: Shell) {
     assert_ne!(first, second);
 }
 
-// MS-06, LN-07
-// CO-19, MS-08: no reply comes, and the connection is usable at once.
+// MS-06, LN-07, CO-19, MS-08: no reply comes, and the connection is usable at once.
 fn an_unacknowledged_write(shell: Shell) {
     for compressors in ["", "compressors=zstd"] {
         let endpoint = plain();

@@ -117,8 +117,7 @@ fn x509_needs_the_client_certificate(shell: Shell) {
     assert!(ping(&pool(shell, &uri).0));
 }
 
-// DU-02
-// TL-09: it has a permit of maxConnecting, and its time is in the event.
+// DU-02, TL-09: it has a permit of maxConnecting, and its time is in the event.
 fn tls_is_part_of_establishing_a_connection(shell: Shell) {
     let endpoint = tls(Settings::default());
     // The server's part has about a thousand bytes.

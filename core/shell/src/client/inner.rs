@@ -51,7 +51,7 @@ impl<R: Network> ClientInner<R> {
     ///
     /// Options that contradict each other, or a folder for traces that cannot be created. Then nothing is left
     /// running.
-    // OP-12, PCR-01, ND-01
+    // OP-12, PCR-01, ND-01, ST-02
     pub fn start<P>(mut plan: ClientPlan<P>, runtime: R) -> Result<Self, ClientBuildError>
     where
         P: BuiltPool<Connector = MongoConnector<R>> + 'static,
@@ -154,6 +154,7 @@ impl<R: Network> ClientInner<R> {
     }
 
     /// See [`Client::request_checks`](super::Client::request_checks).
+    // SS-15
     pub fn request_checks(&self) {
         self.servers.list().servers.iter().for_each(|server| server.request_check());
     }

@@ -119,6 +119,7 @@ impl<R: Network> ClientInner<R> {
         Ok(None)
     }
 
+    // SS-14
     fn look(
         &self,
         selector: &Selector,
@@ -157,6 +158,7 @@ impl<R: Network> ClientInner<R> {
         outcome
     }
 
+    // SS-13
     async fn wait_until(
         &self,
         selector: &Selector,
@@ -203,6 +205,7 @@ impl<R: Network> ClientInner<R> {
         outcome
     }
 
+    // SS-13
     fn block_until(
         &self,
         selector: &Selector,

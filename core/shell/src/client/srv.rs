@@ -68,6 +68,7 @@ impl<C: BuiltClient> ClientBuilder<C> {
     /// # Ok(())
     /// # }
     /// ```
+    // SV-01
     pub async fn resolve(self) -> Result<Self, ClientBuildError> {
         let Some(questions) = self.0.questions() else { return Ok(self) };
         let answers = questions.ask().await;
@@ -119,6 +120,7 @@ impl<P: BuiltPool<Connector: FromUri>> ClientPlan<P> {
 }
 
 /// `connectTimeoutMS`; `None` leaves the limits of the resolver.
+// SV-16
 pub(super) fn look_up_limit(uri: &ConnectionString) -> Option<Duration> {
     let limit = uri.timeouts.connect.unwrap_or(Duration::from_secs(10));
     Some(limit).filter(|limit| !limit.is_zero())

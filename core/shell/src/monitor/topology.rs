@@ -39,6 +39,7 @@ pub(crate) struct TopologyDriver {
     inner: Mutex<TopologyInner>,
 }
 
+// SE-07
 struct TopologyInner {
     topology: Recorded<Recorder>,
     /// Servers to add and to remove, in the machine's order. No subscriber delays them.
@@ -279,6 +280,7 @@ impl TopologyInner {
     }
 }
 
+// SE-02
 fn sort(
     action: Action,
     work: &mut Outbox<Action>,

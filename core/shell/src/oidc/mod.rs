@@ -14,6 +14,7 @@ pub(crate) use self::tokens::{LONGEST_WAIT, Tokens, callback_missing, check};
 
 /// What a callback for access tokens is told:
 /// [`Builder::oidc_callback`](crate::builder::Builder::oidc_callback).
+// OI-02
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TokenRequest {

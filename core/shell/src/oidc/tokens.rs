@@ -15,6 +15,7 @@ pub(crate) const LONGEST_WAIT: Duration = Duration::from_secs(60);
 const BETWEEN_CALLS: Duration = Duration::from_millis(100);
 
 /// The callback of a client, and the last token that it returned, which all connections of all its pools use.
+// OI-06
 pub(crate) struct Tokens {
     callback: Arc<TokenCallback>,
     state: Mutex<State>,
@@ -47,6 +48,7 @@ impl Tokens {
     }
 
     /// Forgets this token, unless there is a newer one.
+    // OI-08
     pub(crate) fn invalidate(&self, token: &AccessToken) {
         self.lock().cached.take_if(|cached| cached == token);
     }
@@ -62,7 +64,7 @@ impl Tokens {
     /// # Errors
     ///
     /// The callback fails, panics, returns an empty token, or runs for another connection for too long.
-    // AU-55
+    // AU-55, OI-07
     pub(crate) fn fetch(
         &self,
         username: Option<String>,
@@ -166,6 +168,7 @@ mod tests {
         assert_eq!(error.reason(), expected);
     }
 
+    // OI-08
     #[test]
     fn only_the_token_that_was_refused_is_forgotten() {
         let old = AccessToken::new("old");
@@ -178,6 +181,7 @@ mod tests {
     }
 
     /// One call at a time, and one for all that wait.
+    // OI-07
     #[test]
     fn connections_that_wait_share_a_call() {
         let calls = Arc::new(std::sync::atomic::AtomicUsize::new(0));

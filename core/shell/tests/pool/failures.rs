@@ -60,8 +60,7 @@ fn take(reported: &Reported) -> Vec<(u64, bool)> {
     std::mem::take(&mut reported.lock().expect("no panic"))
 }
 
-// OUT-19
-// ES-05, T-03: the order that the specification requires.
+// OUT-19, ES-05, T-03: the order that the specification requires.
 fn a_failed_establishment_is_reported_first<R: TestRuntime>() {
     let gate = Gate::open();
     gate.refuse(1);
@@ -76,8 +75,7 @@ fn a_failed_establishment_is_reported_first<R: TestRuntime>() {
     assert_eq!(pool.snapshot().status, Status::Paused);
 }
 
-// CO-18, CLB-07
-// SD-20, T-62: six that fail together clear once, though the pool is ready again in between.
+// CO-18, CLB-07, SD-20, T-62: six that fail together clear once, though the pool is ready again in between.
 fn connections_that_fail_together_clear_once<R: TestRuntime>() {
     let gate = Gate::closed();
     (1..=6).for_each(|number| gate.refuse(number));

@@ -48,6 +48,7 @@ impl SrvOptions {
     }
 
     /// `srvServiceName`; default `mongodb`.
+    // SV-08
     #[must_use]
     pub fn service_name(&self) -> &str {
         self.service_name.as_deref().unwrap_or(Self::SERVICE_NAME)
@@ -90,6 +91,7 @@ impl SrvOptions {
     }
 
     /// Whether a server is in the domain.
+    // SV-03
     pub(super) fn covers(&self, server: &ServerAddress) -> bool {
         let below =
             server.host().strip_suffix(self.domain()).and_then(|rest| rest.strip_suffix('.'));

@@ -33,6 +33,7 @@ impl ConnectionString {
     }
 
     /// Sets what the TXT record sets and the connection string does not.
+    // SV-06
     fn apply(&mut self, srv: &SrvOptions, text: &str) -> Result<(), SrvError> {
         let malformed = |error| SrvError::TxtMalformed { host: srv.host().to_owned(), error };
         let mut query = Query::of_text(text).map_err(malformed)?;
@@ -73,6 +74,7 @@ impl SrvOptions {
     }
 
     /// The records, of which there is one at least.
+    // SV-04
     pub(crate) fn records<'a>(
         &self,
         records: &'a Result<Vec<SrvRecord>, LookupError>,
@@ -86,6 +88,7 @@ impl SrvOptions {
     }
 
     /// The server that a record names, if it is in the domain.
+    // SV-03
     pub(crate) fn server(&self, record: &SrvRecord) -> Result<ServerAddress, SrvError> {
         let (host, target) = (self.host().to_owned(), record.target.clone());
         let name = target.strip_suffix('.').unwrap_or(&target);
@@ -99,6 +102,7 @@ impl SrvOptions {
     }
 
     /// The text of the TXT record, if there is one.
+    // SV-05
     fn txt(
         &self,
         records: &Result<Vec<TxtRecord>, LookupError>,
@@ -132,6 +136,7 @@ pub(crate) fn distinct(mut servers: Vec<ServerAddress>) -> Vec<ServerAddress> {
 }
 
 /// Leaves a random choice of that many, by the shuffle of Fisher and Yates. All of them stay in their order.
+// SV-07
 pub(crate) fn choose(
     servers: &mut Vec<ServerAddress>,
     count: usize,

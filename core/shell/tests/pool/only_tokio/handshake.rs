@@ -116,8 +116,7 @@ async fn the_shortest_timeout_counts() {
     }
 }
 
-// BG-04
-// CS-08, CS-09: `timeoutMS` applies to each command of a connection that no caller waits for.
+// BG-04, CS-08, CS-09: `timeoutMS` applies to each command of a connection that no caller waits for.
 #[tokio::test(start_paused = true)]
 async fn background_connections_have_the_timeout_of_an_operation() {
     for (allowed, is_made) in [(10, false), (20, true)] {
