@@ -494,6 +494,33 @@ fn a_request_returns_before_younger_owners() {
     assert_eq!(ready, ["Ready 3", "CheckedOut 3", "deliver 3 to 2"]);
 }
 
+/// Late replies are switched off, and requests 3 and 4 return, while request 5 owns connection 3. It gets that
+/// one, whether the others wait for a place or for a permit, and they come before all that came later.
+// WQ-17
+#[test]
+fn a_request_keeps_its_connection_when_older_ones_return() {
+    let new = PoolOptions::default;
+    for (others, next) in [
+        (new().with_max_pool_size(1), &[][..]),
+        (new().with_max_connecting(1), &["Created 4", "establish 4"]),
+    ] {
+        let connecting = others.max_connecting.unwrap_or(2);
+        let mut world = World::with_pending(options().with_max_connecting(connecting), 2);
+        world.ask();
+        world.ask();
+        assert_eq!(world.ask()[1..], ["Created 3", "establish 3"]);
+        world.feed(Input::SetOptions { options: others.into() });
+        world.ask();
+        let waiting: Vec<_> = world.pool.waiters().map(|waiter| waiter.id.0).collect();
+        assert_eq!(waiting, [5, 3, 4, 6], "an owner, then the queue");
+        let ready = world.feed(Input::EstablishSucceeded { id: id(3), conn: 3 });
+        assert_eq!(ready[..3], ["Ready 3", "CheckedOut 3", "deliver 3 to 5"]);
+        assert_eq!(ready[3..], *next);
+        let first = if next.is_empty() { 3 } else { 4 };
+        assert_eq!(world.check_in(3)[2..], [format!("deliver 3 to {first}")]);
+    }
+}
+
 /// However often a request returns, nothing is kept of the times before.
 #[test]
 fn a_request_can_return_again_and_again() {

@@ -196,24 +196,20 @@ fn restore_requests<S: PoolTypes>(
     payloads: &mut impl PayloadSource<S>,
 ) -> Result<Requests<S::Waiter>, InvalidCheckpoint> {
     let (mut owners, mut queue) = (Vec::new(), WaitQueue::new());
-    // After a drain that failed.
-    let may_wait_again = checkpoint.options.experimental_pending_response == Some(true);
     let mut last = None;
     for request in &checkpoint.requests {
         let &RequestCheckpoint { id, started, deadline, deadline_is_callers, purpose, owns } =
             request;
-        let problem = |problem| Err(InvalidCheckpoint::Request { id, problem });
         if last >= Some(id) {
-            return problem("is not in the order of ids");
+            let problem = "is not in the order of ids";
+            return Err(InvalidCheckpoint::Request { id, problem });
         }
         last = Some(id);
         let limit = (deadline, deadline_is_callers);
         let request = Request::new(id, payloads.waiter(id), started, limit, purpose);
         match owns {
-            Some(connection) if queue.is_empty() || may_wait_again => {
-                owners.push((request, connection));
-            }
-            Some(_) => return problem("was served before one that came earlier"),
+            // Perhaps before one that came earlier and has returned to the queue (WQ-17).
+            Some(connection) => owners.push((request, connection)),
             None => queue.push(request),
         }
     }

@@ -130,7 +130,7 @@ impl<S: PoolTypes> PoolState<S> {
     /// ConnectionReady comes first. A connection that became stale on the way is never handed out,
     /// whatever the state of the pool is by now. Otherwise it goes to the request that started it,
     /// or else into the pool, where the oldest request finds it before it could find the permit.
-    // CO-07, EV-15, ES-01, ES-07, AV-01, PO-07, PO-10, OUT-14, DU-02, T-38, T-39, T-10, T-12, SI-07
+    // CO-07, EV-15, ES-01, ES-07, AV-01, PO-07, PO-10, OUT-14, DU-02, T-38, T-39, T-10, T-12, SI-07, WQ-17
     pub(super) fn establish_succeeded(
         &mut self,
         id: ConnId,

@@ -43,7 +43,8 @@ impl<S: PoolTypes> PoolState<S> {
     }
 
     /// A request that was served in vain waits again. It may be the oldest now: the delay that it makes begins
-    /// now.
+    /// now. Those that own a connection keep it.
+    // WQ-17
     pub(super) fn put_back(&mut self, request: Request<S::Waiter>) {
         self.queue.put_back(request);
         self.standing_since.get_or_insert(self.now);

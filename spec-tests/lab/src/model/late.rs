@@ -310,7 +310,8 @@ impl<S: PoolTypes> Model<S> {
         self.responses.retain(|response| response.connection != id);
     }
 
-    /// Back to its old place.
+    /// Back to its old place, behind those that own a connection.
+    // WQ-17
     fn put_back(&mut self, request: Request<S::Waiter>) {
         self.queue.push(request);
         self.queue.sort_by_key(|request| request.id);

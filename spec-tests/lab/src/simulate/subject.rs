@@ -4,8 +4,8 @@ use std::fmt;
 use std::time::Duration;
 
 use cenote_core::pool::{
-    Action, ConnectionInfo, ConnectionState, Input, Instant, Maintenance, PoolOptions, PoolState,
-    PoolTypes, Snapshot, Status, WaiterId, WaiterInfo, WaitsFor,
+    Action, ConnId, ConnectionInfo, ConnectionState, Input, Instant, Maintenance, PoolOptions,
+    PoolState, PoolTypes, Snapshot, Status, WaiterId, WaiterInfo, WaitsFor,
 };
 
 use super::accounting::Accounting;
@@ -14,6 +14,9 @@ use crate::model::Model;
 
 /// An input and when it was fed.
 pub(super) type Fed<S> = (Instant, Input<S>);
+
+#[cfg(test)]
+mod tests;
 
 /// The pool under test.
 pub(super) struct Subject<S: PoolTypes> {
@@ -26,8 +29,8 @@ pub(super) struct Subject<S: PoolTypes> {
     pub(super) fed: u64,
     /// The options were changed: the earlier ones still apply to what happened under them.
     had_others: bool,
-    /// The requests that owned a connection before the last input, if late replies are kept.
-    owners: Vec<WaiterId>,
+    /// The requests that owned a connection before the last input, and which.
+    owners: Vec<(WaiterId, ConnId)>,
 }
 
 /// The default, and longer than any pause in a plan.
@@ -102,10 +105,7 @@ where
         self.had_others |= matches!(input, Input::SetOptions { .. });
         let told = input.clone();
         self.owners.clear();
-        if self.pool.options().experimental_pending_response == Some(true) {
-            let owners = self.pool.waiters().take_while(owns).map(|waiter| waiter.id);
-            self.owners.extend(owners);
-        }
+        self.owners.extend(owners(&self.pool));
         let actions = self.handle(now, input)?.ok_or("a valid input was refused")?;
         self.story.goes_on(&told, &actions, self.pool.now())?;
         if is_timer {
@@ -115,24 +115,27 @@ where
         Ok(actions)
     }
 
-    /// Checks that a request may get a connection: each earlier request without an answer owns a
-    /// connection, or the drain failed that it owned, and this one owns another. To be called before the
-    /// answer is accounted for.
+    /// Checks that a request may get a connection: the one that it owned; or, if it owned none or lost it, one for
+    /// which no earlier request waits. To be called before the answer is accounted for.
+    // WQ-13, WQ-17
     pub(super) fn expect_turn(
         &self,
         accounting: &Accounting,
         request: WaiterId,
+        connection: ConnId,
     ) -> Result<(), String> {
-        let mut before = accounting.waiting_before(request).peekable();
-        if before.peek().is_none() {
-            return Ok(());
+        if let Some(&(_, own)) = self.owners.iter().find(|&&(owner, _)| owner == request) {
+            if own == connection {
+                return Ok(());
+            }
+            if self.pool.connections().any(|other| other.id == own) {
+                return Err(format!("{request} owns {own}, but gets {connection}"));
+            }
         }
-        if self.owners.contains(&request) {
-            return Ok(());
-        }
-        let mut owners = self.pool.waiters().take_while(owns).map(|waiter| waiter.id);
+        let mut owners = owners(&self.pool);
         // Both are in arrival order.
-        match before.find(|&older| !owners.any(|owner| owner == older)) {
+        let mut before = accounting.waiting_before(request);
+        match before.find(|&older| !owners.any(|(owner, _)| owner == older)) {
             Some(older) => Err(format!("{request} is served before {older}, which came first")),
             None => Ok(()),
         }
@@ -232,9 +235,14 @@ where
     }
 }
 
-/// Whether the request owns a connection, pending or draining.
-fn owns(waiter: &WaiterInfo) -> bool {
-    matches!(waiter.waits_for, WaitsFor::Establishment(_) | WaitsFor::PendingResponse(_))
+/// The requests that own a connection, pending or draining, in arrival order.
+fn owners<S: PoolTypes>(pool: &PoolState<S>) -> impl Iterator<Item = (WaiterId, ConnId)> {
+    pool.waiters().map_while(|WaiterInfo { id, waits_for, .. }| match waits_for {
+        WaitsFor::Establishment(connection) | WaitsFor::PendingResponse(connection) => {
+            Some((id, connection))
+        }
+        WaitsFor::Connection | WaitsFor::Permit | WaitsFor::Pacing | _ => None,
+    })
 }
 
 /// The time limits in a pool's options.

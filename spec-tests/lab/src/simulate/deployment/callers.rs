@@ -233,7 +233,7 @@ impl World<'_> {
         let Some(its) = self.client.server(server) else { return Ok(()) };
         match *outcome {
             Ok((id, tag)) => {
-                its.subject.expect_turn(&its.accounting, request)?;
+                its.subject.expect_turn(&its.accounting, request, id)?;
                 its.accounting.deliver(request, id, tag)?;
                 self.use_connection(server, id.number());
             }

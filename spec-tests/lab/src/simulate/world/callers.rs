@@ -54,7 +54,7 @@ impl<T: Transport> World<'_, T> {
     ) -> Result<(), String> {
         match *outcome {
             Ok((id, tag)) => {
-                self.subject.expect_turn(&self.accounting, request)?;
+                self.subject.expect_turn(&self.accounting, request, id)?;
                 let caller = self.accounting.deliver(request, id, tag)?;
                 T::use_connection(self, id.number());
                 if self.is_recovering {
