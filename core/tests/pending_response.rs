@@ -882,6 +882,30 @@ mod retiring {
         );
     }
 
+    /// A request that returns is in the queue again, and may be there for no longer than any other since it came.
+    // WQ-05, OP-08
+    #[test]
+    fn a_request_that_returns_has_its_limit_again() {
+        let limited = options().with_wait_queue_timeout(5 * SECOND).with_max_connecting(1);
+        let mut world = World::with_pending(limited.clone(), 1);
+        world.ask();
+        world.ask();
+        // Connection 1 was for request 2, and 2 is for request 3.
+        world.drain_failed(1);
+        assert_eq!(world.feed(Input::EstablishSucceeded { id: id(2), conn: 2 }).len(), 5);
+        assert!(world.pool.next_deadline().is_none(), "connection 3 takes as long as it takes");
+        let third = world.pool.waiters().next().expect("request 2");
+        assert_eq!((third.id, third.deadline), (WaiterId(2), None));
+
+        world.feed(Input::SetOptions { options: limited.with_max_pool_size(1).into() });
+        assert_eq!(world.feed(Input::RetireConnections), ["Closed 3 idle", "abort 3"]);
+        world.after(SECOND).ask();
+        let deadline = world.pool.next_deadline().expect("that of request 2");
+        assert_eq!(deadline.at, Instant::ORIGIN + 5 * SECOND);
+        assert_eq!(world.after(4 * SECOND).timer(), ["CheckOutFailed timeout", "deny 2 timeout"]);
+        assert_eq!(world.pool.next_deadline().map(|it| it.at), Some(world.now + SECOND));
+    }
+
     #[test]
     fn late_replies_are_not_awaited_any_more() {
         let mut world = World::with_pending(options(), 3);

@@ -75,13 +75,18 @@ impl<S: PoolTypes> PoolState<S> {
             WaitsFor::Permit
         };
         let owners = self.owners.iter().map(|(request, connection)| {
-            let waits_for = match self.connections.known(*connection).state {
-                ConnState::Draining { .. } => WaitsFor::PendingResponse(*connection),
+            let request = request.without_waiter();
+            match self.connections.known(*connection).state {
+                ConnState::Draining { .. } => {
+                    self.describe_request(&request, WaitsFor::PendingResponse(*connection))
+                }
                 ConnState::Pending { .. }
                 | ConnState::Available { .. }
-                | ConnState::InUse { .. } => WaitsFor::Establishment(*connection),
-            };
-            self.describe_request(&request.without_waiter(), waits_for)
+                | ConnState::InUse { .. } => {
+                    let waits_for = WaitsFor::Establishment(*connection);
+                    self.describe_request(&request.while_established(), waits_for)
+                }
+            }
         });
         let queued =
             self.queue.iter().map(move |request| self.describe_request(&request, waits_for));

@@ -95,7 +95,13 @@ impl<S: PoolTypes> PoolState<S> {
         for (id, response) in pending_responses.iter() {
             add_pending_response(&mut digest, id, response);
         }
-        let owners = owners.iter().map(|(request, _)| request.without_waiter());
+        // How long a request might wait before its connection was started is not part of it: the first version of
+        // traces did not keep that.
+        let owners = owners.iter().map(|(request, id)| {
+            let is_established = connections.list_of(*id) == List::Pending;
+            let request = request.without_waiter();
+            if is_established { request.while_established() } else { request }
+        });
         for request in owners.chain(queue.iter()) {
             add_request(&mut digest, &request);
         }

@@ -37,6 +37,17 @@ impl<W> Request<W> {
         Request { id, waiter: (), started, deadline, deadline_is_callers, purpose, in_order }
     }
 
+    /// When it stops waiting for a connection that is established for it.
+    // OP-08
+    pub(in crate::pool) const fn callers_deadline(&self) -> Option<Instant> {
+        if self.deadline_is_callers { self.deadline } else { None }
+    }
+
+    /// The request while a connection is established for it, as far as its deadline goes.
+    pub(in crate::pool) fn while_established(self) -> Self {
+        Self { deadline: self.callers_deadline(), ..self }
+    }
+
     /// Whether it may wait no longer.
     pub(in crate::pool) fn is_due(&self, now: Instant) -> bool {
         self.deadline.is_some_and(|deadline| deadline <= now)

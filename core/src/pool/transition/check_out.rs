@@ -171,13 +171,12 @@ impl<S: PoolTypes> PoolState<S> {
     }
 
     /// Starts a connection that belongs to the request. The request has left the queue, so that the
-    /// next one can be looked at, and is limited by nothing but its caller's own deadline from now
-    /// on.
+    /// next one can be looked at, and is limited by nothing but its caller's own deadline, unless it
+    /// returns.
     // OP-08, WQ-13, ES-04, OUT-23, LN-04, T-23
     #[inline(never)]
-    fn establish_for(&mut self, mut request: Request<S::Waiter>, out: &mut impl ActionSink<S>) {
-        let deadline = request.deadline.filter(|_| request.deadline_is_callers);
-        request.deadline = deadline;
+    fn establish_for(&mut self, request: Request<S::Waiter>, out: &mut impl ActionSink<S>) {
+        let deadline = request.callers_deadline();
         let owner = Some(request.id);
         let id = self.create(owner, out);
         self.add_owner(request, id);
@@ -212,7 +211,7 @@ impl<S: PoolTypes> PoolState<S> {
         let index = self.owners.binary_search_by_key(&id, |(request, _)| request.id).ok()?;
         let (ref request, connection) = self.owners[index];
         if self.connections.list_of(connection) == List::Pending {
-            return self.take_owner(connection);
+            return self.take_owner(connection).map(Request::while_established);
         }
         let is_due = request.is_due(self.now);
         let timeout = PendingResponseFailure::Timeout;

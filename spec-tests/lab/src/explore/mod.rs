@@ -230,7 +230,8 @@ impl Configuration {
             .timed(&[None])
             .changing(vec![small(1).with_max_lifetime(nanos(2))]),
             Self::new("max 2, late replies", {
-                small(2).with_max_connecting(1).with_experimental_pending_response(true)
+                let options = small(2).with_max_connecting(1).with_wait_queue_timeout(nanos(2));
+                options.with_experimental_pending_response(true)
             })
             .timed(&[None, Some(1)])
             .asked(3),

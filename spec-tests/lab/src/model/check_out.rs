@@ -140,7 +140,7 @@ impl<S: PoolTypes> Model<S> {
     fn establish_for(&mut self, request: Request<S::Waiter>) {
         let deadline = request.deadline.filter(|_| request.callers);
         let owner = Some(request.id);
-        let id = self.create(Some(Request { deadline, ..request }));
+        let id = self.create(Some(request));
         let generation = self.generation;
         self.actions.push(Action::StartEstablish { id, owner, deadline, generation });
     }
@@ -179,7 +179,9 @@ impl<S: PoolTypes> Model<S> {
         for connection in &mut self.connections {
             if let Phase::Pending { owner, .. } = &mut connection.phase {
                 if owner.as_ref().is_some_and(|request| request.id == id) {
-                    return owner.take();
+                    let request = owner.take()?;
+                    let deadline = request.deadline.filter(|_| request.callers);
+                    return Some(Request { deadline, ..request });
                 }
             }
         }

@@ -97,8 +97,7 @@ impl<S: PoolTypes> Model<S> {
                 let flags = u64::from(*handshaken) + 2 * u64::from(*reported);
                 key.extend([0, flags, u64::from(owner.is_some())]);
                 if let Some(request) = owner {
-                    key.push(self.rank_of_owner(request.id.0));
-                    self.write_request(request, key);
+                    self.write_owner(request, key);
                 }
             }
             Phase::Available { conn: _, since } => key.extend([1, self.distance(Some(*since))]),
@@ -113,14 +112,18 @@ impl<S: PoolTypes> Model<S> {
                 key.extend([4, self.distance(Some(*started)), u64::from(owner.is_some())]);
                 if let Some(request) = owner {
                     key.push(self.distance(Some(*announced)));
-                    key.push(self.rank_of_owner(request.id.0));
-                    // It may return to its place in the queue.
-                    let before = self.queue.iter().filter(|other| other.id < request.id);
-                    key.push(before.count() as u64);
-                    self.write_request(request, key);
+                    self.write_owner(request, key);
                 }
             }
         }
+    }
+
+    fn write_owner(&self, request: &Request<S::Waiter>, key: &mut Vec<u64>) {
+        key.push(self.rank_of_owner(request.id.0));
+        // It may return to its place in the queue.
+        let before = self.queue.iter().filter(|other| other.id < request.id);
+        key.push(before.count() as u64);
+        self.write_request(request, key);
     }
 
     fn write_request(&self, request: &Request<S::Waiter>, key: &mut Vec<u64>) {
