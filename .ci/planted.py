@@ -8,6 +8,13 @@ PARTS = ["core", "shell-tokio", "shell-mio", "spec-tests", "fuzz", "docs", ".ci"
          "Cargo.lock", "README.md", "CHANGELOG.md", "clippy.toml"]
 ENVIRONMENT = os.environ | {"RUST_BACKTRACE": "0", "PROPTEST_DISABLE_FAILURE_PERSISTENCE": "1",
                             "PROPTEST_RNG_SEED": "1"}
+# The official test files that the core plays.
+SPECIFICATIONS = ROOT / os.environ.get("CENOTE_SPECIFICATIONS", "../shared/upstream")
+if (SPECIFICATIONS / "source").is_dir():
+    SPECIFICATIONS /= "source"
+OFFICIAL = [SPECIFICATIONS / folder / "tests" for folder in (
+    "connection-monitoring-and-pooling", "server-discovery-and-monitoring", "server-selection", "max-staleness",
+    "connection-string", "uri-options", "auth", "initial-dns-seedlist-discovery")]
 # Also writes which bugs a run reaches, where CENOTE_REACHED says.
 SWITCH = '''
 /// Which planted bug this run is of.
