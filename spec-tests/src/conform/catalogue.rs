@@ -7,7 +7,7 @@ use cenote_conform::{Document, Unreadable};
 use super::outcome::{Outcome, Reason};
 use super::place::Place;
 use super::target::Target;
-use super::{cmap, connection, monitoring, seedlist, topology, unified, uri};
+use super::{cmap, monitoring, seedlist, topology, unified, uri};
 
 /// What is done with the files of a folder, and of the folders below it.
 #[derive(Clone, Copy, Debug)]
@@ -27,8 +27,6 @@ pub(super) enum Runner {
     OnCore(fn(&Document) -> Result<Vec<Outcome>, Unreadable>),
     /// It is about pools, wherever they are.
     Everywhere(fn(&Document, Target, &Place) -> Result<Vec<Outcome>, Unreadable>),
-    /// It is about connections, with or without sockets.
-    OnConnections(fn(&Document, Target, &Place) -> Result<Vec<Outcome>, Unreadable>),
     /// It is about names, for the machine or for a real name server.
     OnResolvers(fn(&Document, Target) -> Result<Vec<Outcome>, Unreadable>),
     /// It needs real sockets.
@@ -38,13 +36,12 @@ pub(super) enum Runner {
 use Rule::{LeftOut, NotApplicable, Played};
 
 /// A folder is told by the end of its path. The innermost folder of a file that is listed counts.
-const FOLDERS: [(&str, Rule); 48] = [
+const FOLDERS: [(&str, Rule); 47] = [
     ("connection-monitoring-and-pooling/tests/cmap-format", CMAP),
-    ("cmap-format", CMAP),    // In other repositories.
-    ("scenarios/cmap", CMAP), // Our own.
-    ("scenarios/connection", Played(Runner::OnConnections(connection::play_document))), // Our own.
+    ("cmap-format", CMAP),          // In other repositories.
+    ("scenarios/cmap", CMAP),       // Our own.
     ("scenarios/unified", UNIFIED), // Our own.
-    ("scenarios/uri", URI),   // Our own.
+    ("scenarios/uri", URI),         // Our own.
     ("uri-options/tests", URI),
     ("connection-string/tests", URI),
     ("auth/tests/legacy", URI),
@@ -220,7 +217,7 @@ impl Runner {
         match self {
             Self::OnCore(_) => &[Target::Core],
             Self::Everywhere(_) => &Target::ALL,
-            Self::OnConnections(_) | Self::OnResolvers(_) => &Target::WITH_CONNECTIONS,
+            Self::OnResolvers(_) => &Target::WITH_CLIENTS,
             Self::OnShells(_) => &Target::SHELLS,
         }
     }
@@ -238,7 +235,7 @@ impl Runner {
     ) -> Result<Vec<Outcome>, Unreadable> {
         match self {
             Self::OnCore(play) => play(file),
-            Self::Everywhere(play) | Self::OnConnections(play) => play(file, target, place),
+            Self::Everywhere(play) => play(file, target, place),
             Self::OnResolvers(play) | Self::OnShells(play) => play(file, target),
         }
     }

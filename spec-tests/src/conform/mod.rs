@@ -8,7 +8,6 @@
 //! play          plays the files of a folder
 //! └ catalogue   which folders have which format
 //!   ├ cmap      pools, played by cenote-conform
-//!   ├ connection  what a client and a server say to each other (our own format)
 //!   ├ unified   whole drivers, as far as pools are concerned
 //!   ├ uri       connection strings
 //!   ├ seedlist  connection strings whose servers are looked up
@@ -20,7 +19,6 @@
 
 mod catalogue;
 pub mod cmap;
-pub mod connection;
 mod cpu_time;
 mod lock;
 mod logs;

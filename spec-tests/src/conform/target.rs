@@ -29,8 +29,8 @@ impl Target {
     /// Those with real sockets.
     pub const SHELLS: [Self; 3] = [Self::Tokio, Self::Mio, Self::Smol];
 
-    /// Those that know connections beyond their pool.
-    pub const WITH_CONNECTIONS: [Self; 4] = [Self::Core, Self::Tokio, Self::Mio, Self::Smol];
+    /// Those that know more than their pool.
+    pub const WITH_CLIENTS: [Self; 4] = [Self::Core, Self::Tokio, Self::Mio, Self::Smol];
 
     /// Whether it has virtual time, and no sockets.
     #[must_use]

@@ -1,13 +1,19 @@
 //! What a library that wraps a client tells servers of itself, on the sockets of monitors, too.
 
-use bson::{RawDocumentBuf, rawdoc};
+use std::sync::{Arc, Mutex};
+
+use bson::{Document, RawDocumentBuf, rawdoc};
 use cenote_core::connect::{DriverInfo, ServerApi};
 use cenote_endpoint::{Ending, Endpoint, Role};
 
 use crate::shells::{Shell, on_all_runtimes};
 use crate::world::{SOON, World, member, open, tell, until_open, until_so};
 
-on_all_runtimes!(monitors_send_the_metadata, every_hello_declares_the_version_of_the_api);
+on_all_runtimes!(
+    monitors_send_the_metadata,
+    monitors_introduce_themselves_once,
+    every_hello_declares_the_version_of_the_api,
+);
 
 /// The driver's name as the server was told last.
 fn told(endpoint: &Endpoint) -> String {
@@ -51,6 +57,40 @@ fn monitors_send_the_metadata(shell: Shell) {
     assert!(world.client.command("admin", &rawdoc! { "ping": 1 }).is_ok());
     assert_eq!(told(&only), expected);
     world.client.close();
+}
+
+// AU-01, HS-07, HS-08, SD-51: the first hello has the old name, and later ones the new name and no handshake; none logs in.
+fn monitors_introduce_themselves_once(shell: Shell) {
+    let only = member(Role::Primary);
+    let heard = Arc::new(Mutex::new(Vec::new()));
+    let observed = Arc::clone(&heard);
+    tell(&only, |server, _| {
+        server.observe_commands(move |command| {
+            let command = Document::try_from(command).expect("a document");
+            observed.lock().expect("no panic").push(command);
+        });
+    });
+    let uri = format!(
+        "mongodb://app:pencil@{}/?directConnection=true&serverMonitoringMode=poll&heartbeatFrequencyMS=500",
+        only.address()
+    );
+    let world = World::with_options(shell, &uri, None);
+    until_so(|| match heard.lock().expect("no panic").len() {
+        0..3 => Err("fewer than three checks".to_owned()),
+        _ => Ok(()),
+    });
+    world.client.close();
+    let heard = heard.lock().expect("no panic");
+    for (number, hello) in heard.iter().enumerate() {
+        let is_first = number == 0;
+        let name = hello.keys().next().expect("a name").as_str();
+        assert_eq!(name, if is_first { "isMaster" } else { "hello" }, "{hello}");
+        assert_eq!(hello.get("helloOk"), Some(&true.into()), "{hello}");
+        assert_eq!(hello.contains_key("client"), is_first, "{hello}");
+        for login in ["saslSupportedMechs", "speculativeAuthenticate"] {
+            assert!(!hello.contains_key(login), "{hello}");
+        }
+    }
 }
 
 // HS-03, HS-12: a hello that declares the version has the new name from the first one on, of monitors, too.

@@ -55,6 +55,7 @@ fn cmap_1_and_3_every_option_of_pools_is_given_to_the_client_and_in_its_uri(shel
     world.client.close();
 }
 
+// OP-52
 fn options_that_are_changed_keep_the_others_of_the_uri(shell: Shell) {
     let only = standalone();
     let uri = format!("mongodb://{}/?{OPTIONS}", only.address());
@@ -170,7 +171,7 @@ fn sdam_heartbeats_make_pools_ready_and_clear_them(shell: Shell) {
     world.client.close();
 }
 
-// OP-22, SM-04, SM-05: SDAM's "Streaming protocol Tests", and Max Staleness' "heartbeatFrequencyMS is configurable". By
+// OP-22, SM-03, SM-04, SM-05: SDAM's "Streaming protocol Tests", and Max Staleness' "heartbeatFrequencyMS is configurable". By
 // default the fourth would come after thirty seconds.
 fn sdam_heartbeats_come_as_often_as_the_option_says(shell: Shell) {
     let modes = [("stream", 2), ("poll", 1)];

@@ -18,7 +18,7 @@ on_all_runtimes!(
 
 /// "operationCount-based Selection Within Latency Window". All connections are open before, so that none has to be
 /// waited for.
-// SS-08, SS-11
+// SD-53, SS-08, SS-11
 fn the_busier_of_two_routers_is_avoided(shell: Shell) {
     let routers = [start(Topology::Mongos), start(Topology::Mongos)];
     let options = "appname=loadBalancingTest&localThresholdMS=30000&minPoolSize=10&maxPoolSize=10";

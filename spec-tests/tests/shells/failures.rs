@@ -243,7 +243,7 @@ fn wire_versions_that_do_not_overlap(shell: Shell) {
 }
 
 // OP-20, ES-06
-// CS-05, CS-06, CS-07: besides `connectTimeoutMS`, each command of the handshake has its own time; with `timeoutMS`
+// HS-09, CS-05, CS-06, CS-07: besides `connectTimeoutMS`, each command of the handshake has its own time; with `timeoutMS`
 // it has what the check-out has left.
 fn a_command_of_the_handshake_has_its_own_time(shell: Shell) {
     let endpoint = plain();

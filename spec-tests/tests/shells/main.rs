@@ -5,6 +5,7 @@ mod crossed_replies;
 mod durations;
 mod failures;
 mod fault_proxy;
+mod first_messages;
 mod idle;
 mod inputs;
 mod late_replies;

@@ -46,9 +46,19 @@ const OTHERS: [&str; 5] =
 
 // HS-24, HS-25, HS-26. In a child process, which has an environment of its own.
 fn the_environment_of_the_process(shell: Shell) {
-    if env::var_os(CHILD).is_some() {
+    if let Some(region) = env::var_os(CHILD) {
         let client = told(shell, &plain(), "");
         let environment = client.get_document("env").expect("a document");
+        if region == "long" {
+            // HS-27, HS-28: of what does not fit, the environment goes first, but for its name.
+            assert!(client.as_bytes().len() <= 512, "{client:?}");
+            assert_eq!(environment, &*bson::rawdoc! { "name": "aws.lambda" });
+            assert!(
+                client.get_document("os").expect("a document").iter().count() > 1,
+                "{client:?}"
+            );
+            return;
+        }
         assert_eq!(environment.get_str("name").ok(), Some("aws.lambda"));
         assert_eq!(environment.get_str("region").ok(), Some("us-east-2"));
         assert_eq!(environment.get_i32("memory_mb").ok(), Some(1024));
@@ -56,13 +66,19 @@ fn the_environment_of_the_process(shell: Shell) {
         assert_eq!(container.get_str("orchestrator").ok(), Some("kubernetes"));
         return;
     }
+    in_a_child("short", "us-east-2");
+    in_a_child("long", &"r".repeat(600));
+}
+
+/// Runs the test once more, in a function of AWS in this region.
+fn in_a_child(kind: &str, region: &str) {
     let test = thread::current().name().expect("that of the test").to_owned();
     let mut child = Command::new(env::current_exe().expect("this test"));
-    child.args([test.as_str(), "--exact"]).env(CHILD, "1");
+    child.args([test.as_str(), "--exact"]).env(CHILD, kind);
     for name in OTHERS {
         child.env_remove(name);
     }
-    child.env("AWS_EXECUTION_ENV", "AWS_Lambda_java8").env("AWS_REGION", "us-east-2");
+    child.env("AWS_EXECUTION_ENV", "AWS_Lambda_java8").env("AWS_REGION", region);
     child.env("AWS_LAMBDA_FUNCTION_MEMORY_SIZE", "1024");
     child.env("KUBERNETES_SERVICE_HOST", "10.0.0.1");
     let output = child.output().expect("it runs");

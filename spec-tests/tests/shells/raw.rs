@@ -62,7 +62,7 @@ fn count(connection: &mut dyn AnyConnection, collection: &str) -> usize {
 }
 
 /// With every compressor and without, over TLS: small, large, with sequences and checksums.
-// MS-12
+// MS-04, MS-12
 fn whole_messages_are_exchanged(shell: Shell) {
     let endpoint = tls(Settings::default());
     for (name, compressor) in [
@@ -113,6 +113,7 @@ fn whole_messages_are_exchanged(shell: Shell) {
     assert_eq!(compressed.len(), 3, "{compressed:?}");
 }
 
+// CO-20
 fn the_limit_of_messages_is_the_servers(shell: Shell) {
     let mut settings = Settings::default();
     settings.limits.message_size = 4096;

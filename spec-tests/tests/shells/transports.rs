@@ -30,6 +30,7 @@ on_all_runtimes!(
     behind_a_load_balancer_each_connection_knows_its_service,
     a_server_that_is_no_load_balancer_is_refused,
     through_a_proxy_with_tls_to_the_server,
+    a_proxy_resolves_the_name,
 );
 
 // CO-01, IN-06
@@ -240,6 +241,7 @@ fn relay(mut client: TcpStream, login: bool) -> io::Result<()> {
     client.read_exact(&mut head)?;
     let mut methods = vec![0; usize::from(head[1])];
     client.read_exact(&mut methods)?;
+    assert_eq!(methods, if login { vec![0, 2] } else { vec![0] });
     client.write_all(&[5, if login { 2 } else { 0 }])?;
     if login {
         let mut credential = [0; 2 + 4 + 1 + 6];
@@ -249,10 +251,19 @@ fn relay(mut client: TcpStream, login: bool) -> io::Result<()> {
     }
     let mut request = [0; 4];
     client.read_exact(&mut request)?;
-    assert_eq!(request[3], 1, "an IPv4 address");
-    let mut address = [0; 6];
-    client.read_exact(&mut address)?;
-    let port = u16::from_be_bytes([address[4], address[5]]);
+    let length = match request[3] {
+        1 => 4, // An IPv4 address.
+        3 => {
+            let mut length = [0];
+            client.read_exact(&mut length)?;
+            usize::from(length[0])
+        }
+        other => panic!("an address of type {other}"),
+    };
+    client.read_exact(&mut vec![0; length])?;
+    let mut port = [0; 2];
+    client.read_exact(&mut port)?;
+    let port = u16::from_be_bytes(port);
     let mut server = TcpStream::connect((Ipv4Addr::LOCALHOST, port))?;
     client.write_all(&[5, 0, 0, 1, 0, 0, 0, 0, 0, 0])?;
     let (mut from_client, mut to_server) = (client.try_clone()?, server.try_clone()?);
@@ -264,7 +275,7 @@ fn relay(mut client: TcpStream, login: bool) -> io::Result<()> {
     client.shutdown(Shutdown::Write)
 }
 
-// ER-32, SX-05, SX-06
+// ER-32, SX-03, SX-05, SX-06, TL-10
 fn through_a_proxy_with_tls_to_the_server(shell: Shell) {
     let endpoint = tls(Settings::default());
     let port = proxy(false).expect("it works");
@@ -279,4 +290,15 @@ fn through_a_proxy_with_tls_to_the_server(shell: Shell) {
     let error = refusal(&pool(shell, &wrong).0);
     assert_eq!(error.stage(), Stage::Proxy);
     assert!(!error.is_overload());
+}
+
+// SX-04, SX-07
+fn a_proxy_resolves_the_name(shell: Shell) {
+    let endpoint = plain();
+    let port = proxy(false).expect("it works");
+    let uri = endpoint.uri().replacen("127.0.0.1", "db.nowhere.invalid", 1);
+    let (pool, events) = pool(shell, &with(&uri, &format!("proxyHost=127.0.0.1&proxyPort={port}")));
+    assert!(ping(&pool));
+    let events = format!("{:?}", events.lock().expect("no panic"));
+    assert!(!events.contains(&port.to_string()), "{events}");
 }

@@ -44,8 +44,6 @@ impl cenote_conform::Target for OnSockets {
         let pool = shell::of(self.0)?.pool(PoolSetup {
             uri: setup.uri,
             options: setup.options,
-            server_api: None,
-            metadata: None,
             log: log.as_ref().map(|(log, _)| log.settings()),
             on_event: Arc::new(move |event, address| recorder.record(event, address)),
             on_failure: Some(Arc::new(|failure| {

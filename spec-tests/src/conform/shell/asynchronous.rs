@@ -7,11 +7,10 @@ use std::time::{Duration, Instant};
 use bson::{RawDocument, RawDocumentBuf};
 use cenote_core::address::ServerAddress;
 use cenote_core::client::{ClientError, Selector, ServerStatus};
-use cenote_core::connect::{AccessToken, ConnectionDescription, DriverInfo};
+use cenote_core::connect::{AccessToken, DriverInfo};
 use cenote_core::error::{ConnectionError, OperationError, PoolError};
 use cenote_core::pool::{InvalidOptions, PoolOptions, Purpose, ServiceId, Snapshot};
 use cenote_core::topology::TopologyDescription;
-use cenote_core::wire::MessageBuf;
 use cenote_shell::builder::Builder;
 use cenote_shell::connection::operation::OperationOptions;
 use cenote_shell::connection::{self, MongoConnector};
@@ -64,18 +63,11 @@ fn connection<E: Executor>(inner: Pooled<E>, executor: &E) -> Box<dyn Connection
 
 impl<E: Executor> Shell for AsyncShell<E> {
     fn pool(&self, setup: PoolSetup) -> Result<Arc<dyn Pool>, String> {
-        let PoolSetup { uri, options, metadata, server_api, log, on_event, on_failure } = setup;
-        let connector = match &metadata {
-            Some(metadata) => MongoConnector::with_client(&uri, metadata),
-            None => MongoConnector::new(&uri),
-        };
-        let connector = connector.map_err(|error| error.to_string())?;
+        let PoolSetup { uri, options, log, on_event, on_failure } = setup;
+        let connector = MongoConnector::new(&uri).map_err(|error| error.to_string())?;
         let mut builder = Builder::<PoolOf<E>>::new(address(&uri)?, connector)
             .replace_options(options)
             .on_event(move |told| on_event(&told.event, &told.address));
-        if let Some(api) = server_api {
-            builder = builder.server_api(api);
-        }
         if let Some(on_failure) = on_failure {
             builder = builder.on_failure(move |failure| on_failure(failure));
         }
@@ -148,10 +140,6 @@ impl<E: Executor> Pool for On<E, PoolOf<E>> {
         self.inner.set_options(options)
     }
 
-    fn append_metadata(&self, driver: DriverInfo) -> bool {
-        self.inner.append_metadata(driver)
-    }
-
     fn snapshot(&self) -> Snapshot {
         self.inner.snapshot()
     }
@@ -176,34 +164,6 @@ impl<E: Executor> Connection for On<E, Pooled<E>> {
     ) -> Result<RawDocumentBuf, OperationError> {
         let Self { inner: connection, executor } = self;
         executor.block_on(connection.command_with(database, command, super::options(within)))
-    }
-
-    fn unacknowledged(
-        &mut self,
-        database: &str,
-        command: &RawDocument,
-    ) -> Result<(), OperationError> {
-        self.executor.block_on(self.inner.command_unacknowledged(database, command))
-    }
-
-    fn next_request_id(&mut self) -> i32 {
-        self.inner.next_request_id()
-    }
-
-    fn send(&mut self, message: &[u8]) -> Result<(), OperationError> {
-        self.executor.block_on(self.inner.send(message))
-    }
-
-    fn receive(&mut self) -> Result<MessageBuf, OperationError> {
-        self.executor.block_on(self.inner.receive())
-    }
-
-    fn is_reusable(&self) -> bool {
-        self.inner.is_reusable()
-    }
-
-    fn description(&self) -> ConnectionDescription {
-        self.inner.description().clone()
     }
 
     fn service_id(&self) -> Option<ServiceId> {

@@ -6,11 +6,10 @@ use std::time::{Duration, Instant};
 use bson::{RawDocument, RawDocumentBuf};
 use cenote_core::address::ServerAddress;
 use cenote_core::client::{ClientError, Selector, ServerStatus};
-use cenote_core::connect::{AccessToken, ConnectionDescription, DriverInfo};
+use cenote_core::connect::{AccessToken, DriverInfo};
 use cenote_core::error::{ConnectionError, OperationError, PoolError};
 use cenote_core::pool::{InvalidOptions, PoolOptions, Purpose, ServiceId, Snapshot};
 use cenote_core::topology::TopologyDescription;
-use cenote_core::wire::MessageBuf;
 use cenote_mio::{Builder, MongoConnector, PooledConnection};
 use cenote_shell::connection::operation::OperationOptions;
 
@@ -23,18 +22,11 @@ pub(super) struct Mio;
 
 impl Shell for Mio {
     fn pool(&self, setup: PoolSetup) -> Result<Arc<dyn Pool>, String> {
-        let PoolSetup { uri, options, metadata, server_api, log, on_event, on_failure } = setup;
-        let connector = match &metadata {
-            Some(metadata) => MongoConnector::with_client(&uri, metadata),
-            None => MongoConnector::new(&uri),
-        };
-        let connector = connector.map_err(|error| error.to_string())?;
+        let PoolSetup { uri, options, log, on_event, on_failure } = setup;
+        let connector = MongoConnector::new(&uri).map_err(|error| error.to_string())?;
         let mut builder = Builder::new(address(&uri)?, connector)
             .replace_options(options)
             .on_event(move |told| on_event(&told.event, &told.address));
-        if let Some(api) = server_api {
-            builder = builder.server_api(api);
-        }
         if let Some(on_failure) = on_failure {
             builder = builder.on_failure(move |failure| on_failure(failure));
         }
@@ -101,10 +93,6 @@ impl Pool for cenote_mio::Pool {
         self.set_options(options)
     }
 
-    fn append_metadata(&self, driver: DriverInfo) -> bool {
-        self.append_metadata(driver)
-    }
-
     fn snapshot(&self) -> Snapshot {
         self.snapshot()
     }
@@ -126,34 +114,6 @@ impl Connection for PooledConnection<MongoConnector> {
         within: Option<Duration>,
     ) -> Result<RawDocumentBuf, OperationError> {
         self.command_with(database, command, super::options(within))
-    }
-
-    fn unacknowledged(
-        &mut self,
-        database: &str,
-        command: &RawDocument,
-    ) -> Result<(), OperationError> {
-        self.command_unacknowledged(database, command)
-    }
-
-    fn next_request_id(&mut self) -> i32 {
-        (**self).next_request_id()
-    }
-
-    fn send(&mut self, message: &[u8]) -> Result<(), OperationError> {
-        self.send(message)
-    }
-
-    fn receive(&mut self) -> Result<MessageBuf, OperationError> {
-        self.receive()
-    }
-
-    fn is_reusable(&self) -> bool {
-        (**self).is_reusable()
-    }
-
-    fn description(&self) -> ConnectionDescription {
-        (**self).description().clone()
     }
 
     fn service_id(&self) -> Option<ServiceId> {

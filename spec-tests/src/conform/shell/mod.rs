@@ -16,13 +16,12 @@ use std::time::{Duration, Instant};
 use bson::{RawDocument, RawDocumentBuf};
 use cenote_core::address::ServerAddress;
 use cenote_core::client::{ClientError, HeartbeatEvent, Selector, ServerStatus, TopologyEvent};
-use cenote_core::connect::{ClientMetadata, ConnectionDescription, DriverInfo, ServerApi};
+use cenote_core::connect::DriverInfo;
 use cenote_core::error::{ConnectionError, OperationError, PoolError};
 use cenote_core::log::LogSettings;
 use cenote_core::pool::{Event, InvalidOptions, PoolOptions, Purpose, ServiceId, Snapshot};
 use cenote_core::topology::TopologyDescription;
 use cenote_core::uri::{ConnectionString, UriError};
-use cenote_core::wire::MessageBuf;
 use cenote_shell::connection::operation::OperationOptions;
 use cenote_shell::failure::Failure;
 
@@ -64,9 +63,6 @@ pub(super) struct PoolSetup {
     /// The server, and how to connect to it.
     pub(super) uri: ConnectionString,
     pub(super) options: PoolOptions,
-    /// If not that of the connection string.
-    pub(super) metadata: Option<ClientMetadata>,
-    pub(super) server_api: Option<ServerApi>,
     pub(super) log: Option<LogSettings>,
     pub(super) on_event: OnEvent,
     pub(super) on_failure: Option<OnFailure>,
@@ -93,7 +89,6 @@ pub(super) trait Pool: Send + Sync {
     fn clear(&self, cause: ConnectionError, interrupt: bool);
     fn clear_service(&self, cause: ConnectionError, service: ServiceId);
     fn set_options(&self, options: PoolOptions) -> Result<(), InvalidOptions>;
-    fn append_metadata(&self, driver: DriverInfo) -> bool;
     fn snapshot(&self) -> Snapshot;
 
     /// Closes the pool and waits until all connections are checked in, at most for `limit`.
@@ -118,19 +113,6 @@ pub(super) trait Connection: Send {
         within: Option<Duration>,
     ) -> Result<RawDocumentBuf, OperationError>;
 
-    fn unacknowledged(
-        &mut self,
-        database: &str,
-        command: &RawDocument,
-    ) -> Result<(), OperationError>;
-
-    /// The id for the next message that is sent.
-    fn next_request_id(&mut self) -> i32;
-
-    fn send(&mut self, message: &[u8]) -> Result<(), OperationError>;
-    fn receive(&mut self) -> Result<MessageBuf, OperationError>;
-    fn is_reusable(&self) -> bool;
-    fn description(&self) -> ConnectionDescription;
     fn service_id(&self) -> Option<ServiceId>;
     fn mark_errored(&mut self, error: ConnectionError);
 }
