@@ -9,7 +9,7 @@ pub mod command;
 pub mod conform;
 pub mod conversation;
 pub mod proxy;
-pub mod soak;
+pub mod sockets;
 pub mod workload;
 
 pub use cenote_check::{self as check, event_json};

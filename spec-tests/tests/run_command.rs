@@ -2,10 +2,12 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write as _};
+use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::thread;
 
 use cenote::command::signals::ignores_hang_up;
+use cenote_core::trace::Replay;
 use cenote_core::uri::srv::{SrvRecord, TxtRecord};
 use cenote_endpoint::{
     Endpoint, ListenOptions, NameServer, ReplicaSet, Role, Settings, Topology, User,
@@ -338,13 +340,47 @@ fn chaos_pauses_the_client_ends_idle_connections_and_lies() {
     assert!(!out.contains(is_control) && !err.contains(is_control), "{out}{err}");
 }
 
+// WQ-02, PS-22
+#[test]
+fn a_thousand_callers_of_which_some_give_up_leave_nothing_behind() {
+    let folder = tempfile::tempdir().expect("a folder");
+    thread::scope(|scope| {
+        for shell in ["tokio", "mio"] {
+            let trace = folder.path().join(shell);
+            scope.spawn(move || some_of_a_thousand_give_up(shell, &trace));
+        }
+    });
+}
+
+fn some_of_a_thousand_give_up(shell: &str, trace: &Path) {
+    let options = "maxPoolSize=50&minPoolSize=2&maxConnecting=4&maxIdleTimeMS=500&waitQueueTimeoutMS=3000&\
+                   compressors=zstd";
+    let arguments = ["--chaos", "--give-up", "8", "--seconds", "4", "--tasks", "1000"];
+    let output = ["--shell", shell, "--trace", trace.to_str().expect("UTF-8"), "--json"];
+    let summary = json(&run(&[&arguments[..], &["--options", options], &output].concat()));
+    let [check_outs, operations] = ["checkOuts", "operations"].map(|of| &summary[of]);
+    for counts in [check_outs, operations] {
+        assert!(number(&counts["givenUp"]) > 0 && number(&counts["failed"]) > 0, "{summary}");
+    }
+    expect_no_growth(&summary);
+
+    // All of it was recorded, and goes the same way without sockets, threads and faults.
+    let mut replay = Replay::new(fs::File::open(trace).expect("a trace")).expect("a trace");
+    let mut lost = 0;
+    while let Some(step) = replay.step(&mut |_| {}).unwrap_or_else(|error| panic!("{error}")) {
+        lost += step.lost_before.unwrap_or(0);
+    }
+    assert_eq!((lost, replay.pool().snapshot().total), (0, 0));
+    assert!(replay.steps() > 2 * number(&check_outs["delivered"]), "{} steps", replay.steps());
+}
+
 /// As the operating system counts, where it does.
 fn expect_no_growth(summary: &Value) {
     let growth = &summary["growth"];
     if growth.is_null() {
         return assert_ne!(std::env::consts::OS, "linux", "{summary}");
     }
-    for what in ["sockets", "threads"] {
+    for what in ["descriptors", "threads"] {
         let [before, after] = ["before", "after"].map(|when| number(&growth[when][what]));
         assert!(after <= before && before > 0, "{what}: {growth}");
     }
@@ -475,7 +511,7 @@ fn a_replica_set_is_found_and_each_pool_is_shown() {
         let file = folder.path().join(name);
         let output = run(&[&uri, option, file.to_str().unwrap()]);
         let expected = format!(
-            "cenote: {option} shows one pool, and a client of {}, {} may have several: name one host in the URI, without \
+            "cenote: {option} is about one pool, and a client of {}, {} may have several: name one host in the URI, without \
              directConnection=false\n",
             hosts[0], hosts[1]
         );
@@ -580,6 +616,11 @@ fn what_cannot_be_done_is_2_with_one_line() {
             &["--shell", "mio", "--tasks", "10001"],
             "--tasks 10001: on mio each is a thread, at most",
         ),
+        (
+            &["mongodb://a,b", "--give-up", "8"],
+            "--give-up is about one pool, and a client of a:27017",
+        ),
+        (&["--give-up", "0"], "invalid value '0' for '--give-up <N>': a whole number above 0"),
         (&["--ops", "0"], "invalid value '0' for '--ops <K>': a whole number above 0"),
     ] {
         let output = run(arguments);

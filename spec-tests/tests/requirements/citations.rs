@@ -39,7 +39,7 @@ const PLACES: [(&str, Option<Column>); 20] = [
     ("spec-tests/tests/client_logging", Some(Column::ThroughAShell)),
     ("spec-tests/tests/fork", Some(Column::ThroughAShell)),
     ("spec-tests/tests/mio_fork.rs", Some(Column::ThroughAShell)),
-    ("spec-tests/tests/mio_soak.rs", Some(Column::ThroughAShell)),
+    ("spec-tests/tests/run_command.rs", Some(Column::ThroughAShell)),
     ("spec-tests/tests/shells", Some(Column::ThroughAShell)),
     // Ids that are data.
     ("spec-tests/tests/bad_scenarios", None),

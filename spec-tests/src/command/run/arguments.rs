@@ -1,6 +1,6 @@
 use std::fmt;
 use std::net::SocketAddr;
-use std::num::NonZeroU64;
+use std::num::{NonZeroU32, NonZeroU64};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -49,6 +49,9 @@ pub struct Arguments {
     /// Inject faults into the mock server and the network, and report each loss and recovery
     #[arg(long)]
     chaos: bool,
+    /// One caller in N gives up, while it waits for a connection or in the middle of an operation
+    #[arg(long, allow_negative_numbers = true, value_name = "N")]
+    give_up: Option<NonZeroU32>,
     /// Write every event to this file, one per line, for `cenote check`
     #[arg(long, value_name = "FILE")]
     events: Option<PathBuf>,
@@ -90,6 +93,8 @@ pub(super) struct Plan {
     pub(super) time: Option<Duration>,
     pub(super) operations: Option<u64>,
     pub(super) chaos: bool,
+    /// One caller in N gives up.
+    pub(super) give_up: Option<NonZeroU32>,
     pub(super) events: Option<PathBuf>,
     pub(super) trace: Option<PathBuf>,
     pub(super) html: Option<PathBuf>,
@@ -143,6 +148,7 @@ impl Arguments {
             time,
             operations: self.ops.map(NonZeroU64::get),
             chaos: self.chaos,
+            give_up: self.give_up,
             events: self.events.clone(),
             trace: self.trace.clone(),
             html: self.html.clone(),

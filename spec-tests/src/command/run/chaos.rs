@@ -5,16 +5,16 @@ use std::time::Duration;
 use bson::rawdoc;
 use cenote_core::wire::{Flags, Ids, MessageLimit, MessageWriter};
 use cenote_endpoint::{Ending, Endpoint, Server};
+use cenote_replay::random::SplitMix;
 use tokio::time::{Instant, sleep};
 
 use super::operation::Operations;
 use super::progress::Progress;
+use super::server_fault::ServerFault;
 use super::tally::Tally;
 use super::text;
 use super::timeline::{Incident, Timeline};
 use crate::proxy::FaultProxy;
-use crate::soak::chance::Chance;
-use crate::soak::trouble::Trouble;
 
 /// Gives the server, the way there or the client one trouble after another, each when what the last one
 /// broke is good again.
@@ -38,7 +38,7 @@ const STEP: Duration = Duration::from_millis(10);
 /// A fault, and where it happens.
 #[derive(Clone, Copy)]
 enum Which {
-    Server(Trouble),
+    Server(ServerFault),
     /// While tasks rest.
     Idle(IdleFault),
     /// Nothing passes the proxy, and no connection is closed.
@@ -71,9 +71,9 @@ const IDLE: Duration = Duration::from_millis(700);
 
 impl Chaos {
     pub(super) async fn reign(self) {
-        let mut chance = Chance::new(1);
+        let mut random = SplitMix(1);
         for trouble in Which::all().cycle() {
-            self.wait(Duration::from_millis(400 + chance.below(300)), || false).await;
+            self.wait(Duration::from_millis(400 + random.below(300)), || false).await;
             let last = LAST + trouble.more_time();
             if self.is_over() || self.end.is_some_and(|end| self.timeline.now() + last > end) {
                 return;
@@ -81,8 +81,8 @@ impl Chaos {
             self.timeline.begin(trouble.name());
             self.progress.say(&begun(self.timeline.now(), trouble));
             let before = self.counted(trouble);
-            let connections = self.begin(trouble, &mut chance).await;
-            let time = Duration::from_millis(150 + chance.below(150));
+            let connections = self.begin(trouble, &mut random).await;
+            let time = Duration::from_millis(150 + random.below(150));
             self.wait(time + trouble.more_time(), || false).await;
             self.end(trouble);
             let hits = connections.unwrap_or_else(|| self.counted(trouble).saturating_sub(before));
@@ -97,12 +97,12 @@ impl Chaos {
     }
 
     /// Returns how many connections the fault affects at once; `None` if it affects what comes.
-    async fn begin(&self, trouble: Which, chance: &mut Chance) -> Option<u64> {
+    async fn begin(&self, trouble: Which, random: &mut SplitMix) -> Option<u64> {
         let open = || self.endpoint.with(|server, _| server.statistics().open);
         match trouble {
             Which::Server(trouble) => {
                 let open = trouble.is_of_all().then(open);
-                trouble.begin(&self.endpoint, Operations::VERIFIED, 1 + chance.below(30));
+                trouble.begin(&self.endpoint, Operations::VERIFIED, 1 + random.below(30));
                 open
             }
             Which::Idle(fault) => {
@@ -116,7 +116,7 @@ impl Chaos {
                 Some(open())
             }
             Which::ShortLives => {
-                self.proxy.draw(Some(chance.below(u64::MAX)));
+                self.proxy.draw(Some(random.below(u64::MAX)));
                 // So that there are new ones.
                 let reset = Ending::Reset;
                 self.endpoint.with(|server, now| server.break_connections(now, reset, None));
@@ -144,7 +144,7 @@ impl Chaos {
     /// How many connections or replies a fault that affects what comes has affected so far.
     fn counted(&self, trouble: Which) -> u64 {
         match trouble {
-            Which::ShortLives | Which::Server(Trouble::RefuseConnections) => {
+            Which::ShortLives | Which::Server(ServerFault::RefuseConnections) => {
                 self.proxy.connections() as u64
             }
             Which::Server(_) | Which::Idle(_) | Which::Cut | Which::Pause => {
@@ -169,7 +169,7 @@ impl Chaos {
 impl Which {
     /// Those with the widest effect come first.
     fn all() -> impl Iterator<Item = Self> + Clone {
-        let [first, second, others @ ..] = Trouble::ALL.map(Self::Server);
+        let [first, second, others @ ..] = ServerFault::ALL.map(Self::Server);
         let idle = [
             IdleFault::End(Ending::Fin),
             IdleFault::End(Ending::Reset),
@@ -199,7 +199,7 @@ impl Which {
             Self::Cut => CUT,
             Self::Idle(_) => IDLE,
             Self::Pause => PAUSE,
-            Self::ShortLives | Self::Server(Trouble::HostileTexts) => NEW,
+            Self::ShortLives | Self::Server(ServerFault::HostileTexts) => NEW,
             Self::Server(_) => Duration::ZERO,
         }
     }

@@ -3,10 +3,12 @@
 mod arguments;
 mod chaos;
 mod deployment;
+mod event_checker;
 mod latency;
 mod on_mio;
 mod on_tokio;
 mod operation;
+mod patience;
 mod pause;
 mod permission;
 mod play;
@@ -15,6 +17,7 @@ mod record;
 mod resources;
 mod seen;
 mod server;
+mod server_fault;
 mod show;
 mod summary;
 mod tally;
@@ -109,12 +112,12 @@ pub enum Trouble {
         /// The server's address.
         server: String,
     },
-    /// One trace cannot be that of several pools.
+    /// There may be several pools.
     #[error(
-        "{option} shows one pool, and a client of {servers} may have several: name one host in the URI, without directConnection=false"
+        "{option} is about one pool, and a client of {servers} may have several: name one host in the URI, without directConnection=false"
     )]
     SeveralPools {
-        /// `--trace` or `--html`.
+        /// `--trace`, `--html` or `--give-up`.
         option: &'static str,
         /// The hosts of the connection string.
         servers: String,

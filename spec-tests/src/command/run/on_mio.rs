@@ -3,13 +3,15 @@
 use std::convert::Infallible;
 use std::io;
 use std::sync::Arc;
-use std::thread::JoinHandle;
-use std::time::Instant;
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
 
-use cenote_core::client::{Selector, ServerStatus};
+use bson::{RawDocument, RawDocumentBuf};
+use cenote_core::client::{ClientError, Selector, ServerStatus};
+use cenote_core::error::{OperationError, PoolError};
 use cenote_core::topology::TopologyDescription;
-use cenote_mio::Client;
-use tokio::runtime;
+use cenote_mio::{Client, MongoConnector, OperationOptions, PooledConnection};
+use tokio::runtime::{self, Handle};
 use tokio::sync::mpsc::{Receiver, channel};
 use tokio::task::spawn_blocking;
 
@@ -18,8 +20,7 @@ use super::arguments::Plan;
 use super::play::{self, KEEP_ALIVE, PATIENCE, play};
 use super::summary::Summary;
 use super::tally::Tally;
-use super::work::work_blocking;
-use crate::soak::on_mio::spawn;
+use super::work::work;
 
 pub(super) fn run(plan: &Plan) -> Result<Summary, Trouble> {
     // For signals, time and the troubles of the server. The pool knows nothing of it.
@@ -45,10 +46,41 @@ impl play::Client for Client {
         self.topology()
     }
 
+    type Connection = PooledConnection<MongoConnector>;
+
+    /// Blocks. A caller that gives up has a deadline.
+    async fn check_out(
+        &self,
+        selector: &Selector,
+        patience: Option<Duration>,
+    ) -> Option<Result<Self::Connection, ClientError>> {
+        let (Some(patience), Selector::Address(address)) = (patience, selector) else {
+            return Some(self.check_out(selector));
+        };
+        let outcome = self.pool(address)?.check_out_before(Instant::now() + patience);
+        let gave_up = outcome.as_ref().is_err_and(PoolError::is_timeout);
+        (!gave_up).then(|| outcome.map_err(ClientError::from))
+    }
+
+    async fn command(
+        connection: &mut Self::Connection,
+        command: &RawDocument,
+        patience: Option<Duration>,
+    ) -> Option<Result<RawDocumentBuf, OperationError>> {
+        let Some(patience) = patience else { return Some(connection.command("admin", command)) };
+        let options = OperationOptions::new().with_deadline(Instant::now() + patience);
+        let outcome = connection.command_with("admin", command, options);
+        let gave_up = outcome.as_ref().is_err_and(OperationError::is_timeout);
+        (!gave_up).then_some(outcome)
+    }
+
     fn employ(&self, count: u32, selector: &Selector, tally: &Arc<Tally>) -> io::Result<Threads> {
+        let runtime = Handle::current();
         Threads::start("cenote-worker", count, |task| {
-            let (client, selector, tally) = (self.clone(), selector.clone(), Arc::clone(tally));
-            move || work_blocking(&client, &selector, &tally, task)
+            let work = work(self.clone(), selector.clone(), Arc::clone(tally), task);
+            let runtime = runtime.clone();
+            // The runtime is there for pauses.
+            move || runtime.block_on(work)
         })
     }
 
@@ -61,6 +93,9 @@ impl play::Client for Client {
         Ok(closed.await.map_err(io::Error::from)??)
     }
 }
+
+/// What a thread needs that runs commands: there may be thousands of them.
+const STACK: usize = 512 * 1024;
 
 /// Threads that end by themselves.
 pub(super) struct Threads {
@@ -78,7 +113,8 @@ impl Threads {
         let (alive, ended) = channel(1);
         let start = |number| {
             let (work, alive) = (work(number), alive.clone());
-            spawn(name, move || {
+            let thread = thread::Builder::new().name(name.to_owned()).stack_size(STACK);
+            thread.spawn(move || {
                 work();
                 drop(alive);
             })

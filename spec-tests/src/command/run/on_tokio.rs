@@ -2,10 +2,13 @@
 
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 
-use cenote_core::client::{Selector, ServerStatus};
+use bson::{RawDocument, RawDocumentBuf};
+use cenote_core::client::{ClientError, Selector, ServerStatus};
+use cenote_core::error::OperationError;
 use cenote_core::topology::TopologyDescription;
-use cenote_tokio::Client;
+use cenote_tokio::{Client, MongoConnector, PooledConnection};
 use tokio::runtime;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
@@ -35,6 +38,34 @@ impl play::Client for Client {
 
     fn topology(&self) -> Arc<TopologyDescription> {
         self.topology()
+    }
+
+    type Connection = PooledConnection<MongoConnector>;
+
+    /// A caller that gives up drops the future.
+    async fn check_out(
+        &self,
+        selector: &Selector,
+        patience: Option<Duration>,
+    ) -> Option<Result<Self::Connection, ClientError>> {
+        let (Some(patience), Selector::Address(address)) = (patience, selector) else {
+            return Some(self.check_out(selector).await);
+        };
+        let pool = self.pool(address)?;
+        let outcome = timeout(patience, pool.check_out()).await.ok()?;
+        Some(outcome.map_err(ClientError::from))
+    }
+
+    async fn command(
+        connection: &mut Self::Connection,
+        command: &RawDocument,
+        patience: Option<Duration>,
+    ) -> Option<Result<RawDocumentBuf, OperationError>> {
+        let command = connection.command("admin", command);
+        match patience {
+            Some(patience) => timeout(patience, command).await.ok(),
+            None => Some(command.await),
+        }
     }
 
     fn employ(

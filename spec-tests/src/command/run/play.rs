@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use cenote_core::client::{Selector, ServerStatus, seen};
+use bson::{RawDocument, RawDocumentBuf};
+use cenote_core::client::{ClientError, Selector, ServerStatus, seen};
+use cenote_core::error::OperationError;
 use cenote_core::topology::TopologyDescription;
 use cenote_shell::client::{BuiltClient, ClientBuilder};
 use tokio::task::JoinSet;
@@ -15,6 +17,7 @@ use super::Trouble;
 use super::arguments::Plan;
 use super::chaos::Chaos;
 use super::deployment::Deployment;
+use super::event_checker::{EventChecker, EventSender};
 use super::pause::Pause;
 use super::progress::{Goal, Progress};
 use super::record::Record;
@@ -25,8 +28,7 @@ use super::summary::{Left, Stopped, Summary, Told};
 use super::tally::Tally;
 use super::timeline::Timeline;
 use crate::command::signals::Signals;
-use crate::soak::event_checker::{EventChecker, EventSender};
-use crate::soak::sockets;
+use crate::sockets;
 
 /// Longer than any wait at the end may take.
 pub(super) const PATIENCE: Duration = Duration::from_secs(10);
@@ -50,6 +52,24 @@ pub(super) trait Client: BuiltClient {
 
     /// What is known of the deployment.
     fn topology(&self) -> Arc<TopologyDescription>;
+
+    /// A connection that is checked out.
+    type Connection;
+
+    /// Checks a connection out of the pool of a server. A caller without patience does not wait for a server, because
+    /// nothing tells whether it had asked a pool when it gave up: `None`.
+    async fn check_out(
+        &self,
+        selector: &Selector,
+        patience: Option<Duration>,
+    ) -> Option<Result<Self::Connection, ClientError>>;
+
+    /// Runs a command on the database `admin`. `None` if the caller gave up.
+    async fn command(
+        connection: &mut Self::Connection,
+        command: &RawDocument,
+        patience: Option<Duration>,
+    ) -> Option<Result<RawDocumentBuf, OperationError>>;
 
     /// Starts `count` workers.
     fn employ(
@@ -91,8 +111,7 @@ pub(super) async fn play<C: Client>(plan: &Plan) -> Result<Summary, Trouble> {
     let (checker, ear) = EventChecker::new(plan.events.as_deref()).map_err(told)?;
     let pause = Arc::new(Pause::default());
     let client: C = client(plan, &server, ear, &seen, &pause, record.as_ref())?;
-    let tally = Tally::new(plan.operations, plan.chaos, Arc::clone(&timeline), pause);
-    let tally = Arc::new(tally);
+    let tally = Arc::new(Tally::new(plan, Arc::clone(&timeline), pause));
     let goal = Goal { time: plan.time, operations: plan.operations };
     let progress = Arc::new(Progress::new(goal));
     let max_pool_size = client.servers().first().and_then(|server| server.pool.max_pool_size);

@@ -55,7 +55,7 @@ impl Progress {
 
     /// How it goes.
     pub(super) fn show(&self, now: Duration, counts: Counts, servers: &[ServerStatus]) {
-        let done = counts.good + counts.failed;
+        let done = counts.good + counts.failed + counts.given_up.iter().sum::<u64>();
         let Ok(mut pace) = self.pace.lock() else { return };
         let speed = pace.speed(done);
         let line = format!(

@@ -10,8 +10,8 @@ use tokio::time::sleep;
 /// What this process has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub(super) struct Resources {
-    /// Of any kind, to anywhere.
-    sockets: usize,
+    /// File descriptors: sockets to anywhere, files, polls.
+    descriptors: usize,
     threads: usize,
 }
 
@@ -32,7 +32,7 @@ pub(super) struct Growth {
 /// not nothing: 65,536 events may wait to be judged at one time and none at another (some 16 MiB), TLS
 /// has larger buffers the busier it is, each thread may have got an arena of the allocator, which gives
 /// little back. A quarter more than it was covers all that grows with tasks and connections. What leaks
-/// grows with time, and a soak has that: a hundred bytes of each of five thousand operations a second
+/// grows with time, and a long run has that: a hundred bytes of each of five thousand operations a second
 /// are through in three minutes.
 const ALLOWANCE: u64 = 32 << 20;
 
@@ -42,19 +42,12 @@ impl Resources {
         if !cfg!(target_os = "linux") {
             return Ok(None);
         }
-        let mut sockets = 0;
-        for entry in fs::read_dir("/proc/self/fd")? {
-            // It may be closed meanwhile.
-            let target = fs::read_link(entry?.path());
-            sockets += usize::from(
-                target.is_ok_and(|target| target.to_string_lossy().starts_with("socket:")),
-            );
-        }
+        let descriptors = fs::read_dir("/proc/self/fd")?.count();
         let threads = fs::read_dir("/proc/self/task")?.count();
-        Ok(Some(Self { sockets, threads }))
+        Ok(Some(Self { descriptors, threads }))
     }
 
-    /// As of when it has become no more than it was, or patience has an end: threads and sockets are
+    /// As of when it has become no more than it was, or patience has an end: threads and descriptors are
     /// told to end, and take a moment for it.
     async fn settle(before: Self, patience: Duration) -> io::Result<Option<Self>> {
         let began = Instant::now();
@@ -69,7 +62,7 @@ impl Resources {
     }
 
     const fn exceeds(self, before: Self) -> bool {
-        self.sockets > before.sockets || self.threads > before.threads
+        self.descriptors > before.descriptors || self.threads > before.threads
     }
 }
 
@@ -126,8 +119,8 @@ impl Growth {
         let bound = warm.saturating_add(warm / 4).saturating_add(ALLOWANCE);
         let checks = [
             (
-                after.sockets <= before.sockets,
-                format!("{} sockets became {}", before.sockets, after.sockets),
+                after.descriptors <= before.descriptors,
+                format!("{} descriptors became {}", before.descriptors, after.descriptors),
             ),
             (
                 after.threads <= before.threads,
@@ -142,7 +135,7 @@ impl Growth {
 impl fmt::Display for Growth {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { before, after, memory_bytes, .. } = self;
-        write!(f, "{} sockets before and {} after", before.sockets, after.sockets)?;
+        write!(f, "{} descriptors before and {} after", before.descriptors, after.descriptors)?;
         write!(f, ", {} and {} threads", before.threads, after.threads)?;
         match self.memory_warm_bytes {
             Some(warm) => write!(f, "; memory {}, in the end {}", Mebi(warm), Mebi(*memory_bytes)),
@@ -167,7 +160,7 @@ mod tests {
     const MIB: u64 = 1 << 20;
 
     fn growth(after: (usize, usize), memory: (Option<u64>, u64)) -> Growth {
-        let resources = |(sockets, threads)| Resources { sockets, threads };
+        let resources = |(descriptors, threads)| Resources { descriptors, threads };
         let (warm, end) = memory;
         Growth {
             before: resources((2, 4)),
@@ -184,10 +177,10 @@ mod tests {
             ((1, 3), (Some(100), 20), &[]),
             ((2, 4), (Some(100), 157), &[]),
             ((2, 4), (None, 9_000), &[]),
-            ((3, 4), (Some(100), 100), &["2 sockets became 3"]),
+            ((3, 4), (Some(100), 100), &["2 descriptors became 3"]),
             ((2, 9), (Some(100), 100), &["4 threads became 9"]),
             ((2, 4), (Some(100), 158), &["100 MiB of memory became 158 MiB"]),
-            ((3, 5), (None, 1), &["2 sockets became 3", "4 threads became 5"]),
+            ((3, 5), (None, 1), &["2 descriptors became 3", "4 threads became 5"]),
         ] {
             assert_eq!(growth(after, memory).complaints(), complaints);
         }
@@ -199,7 +192,7 @@ mod tests {
         let socket = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let now = Resources::now().unwrap();
         // Other tests open and close theirs at the same time.
-        assert!(now.is_none_or(|now| now.sockets >= 1 && now.threads >= 1));
+        assert!(now.is_none_or(|now| now.descriptors >= 1 && now.threads >= 1));
         assert_eq!(before.is_some(), memory().unwrap().is_some_and(|memory| memory > MIB));
         drop(socket);
     }

@@ -1,25 +1,24 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use bson::rawdoc;
+use bson::{RawDocument, rawdoc};
 use cenote_core::address::ServerAddress;
 use cenote_core::client::Selector;
-use cenote_core::pool::PoolOptions;
+use cenote_core::error::ConnectionError;
+use cenote_core::pool::{CheckOutError, PoolOptions};
 use cenote_core::uri::{ConnectionString, UriError};
-use cenote_endpoint::Endpoint;
+use cenote_endpoint::{Endpoint, ListenOptions, ScramSettings, Settings, StartError, User};
 #[cfg(not(feature = "srv"))]
 use cenote_tokio::ClientBuildError;
 #[cfg(feature = "srv")]
 use cenote_tokio::ClientBuilder;
-use cenote_tokio::{BuildError, Builder, MongoConnector, Pool};
+use cenote_tokio::{BuildError, Builder, MongoConnector, OperationError, Pool};
 
 use super::Trouble;
 use super::arguments::{Plan, Target};
 use super::operation;
 use crate::command::signals::Signals;
 use crate::proxy::FaultProxy;
-use crate::soak;
-use crate::soak::monitor::run_alone;
 
 /// The server of a run.
 pub(super) struct Server {
@@ -38,7 +37,7 @@ impl Server {
     pub(super) async fn start(plan: &Plan, signals: &mut Signals) -> Result<Self, Trouble> {
         let (uri, endpoint, proxy) = match &plan.target {
             Target::Embedded { options } => {
-                let endpoint = Arc::new(soak::server(None)?);
+                let endpoint = Arc::new(mock_server()?);
                 let uri = format!("{}&{options}", endpoint.uri());
                 if plan.chaos {
                     let proxy = FaultProxy::to(&endpoint.address())?;
@@ -116,6 +115,41 @@ impl Server {
     }
 }
 
+/// With TLS and one user, who has to log in.
+fn mock_server() -> Result<Endpoint, StartError> {
+    let settings = Settings {
+        auth: true,
+        users: vec![User::new("app", "pencil")],
+        // The least that clients accept (AU-33): a build without optimisation has work to do, too.
+        scram: ScramSettings { sha256_iterations: 4096, ..ScramSettings::default() },
+        ..Settings::default()
+    };
+    Endpoint::start(settings, ListenOptions::with_tls())
+}
+
+/// Runs a command through a pool that has no other user.
+async fn run_alone(pool: &Pool, command: &RawDocument) -> Result<(), ConnectionError> {
+    let mut connection = match pool.check_out().await {
+        Ok(connection) => connection,
+        Err(error) => match error.error() {
+            CheckOutError::EstablishFailed { cause } => return Err(cause.clone()),
+            CheckOutError::PoolClosed
+            | CheckOutError::PoolCleared { .. }
+            | CheckOutError::WaitQueueFull { .. }
+            | CheckOutError::Shed { .. }
+            | CheckOutError::WaitQueueTimeout { .. }
+            | CheckOutError::Cancelled => {
+                unreachable!("the pool has no other user: {error}")
+            }
+        },
+    };
+    match connection.command("admin", command).await {
+        Ok(_) => Ok(()),
+        Err(OperationError::Connection(error)) => Err(error),
+        Err(error) => unreachable!("this pool is never cleared: {error}"),
+    }
+}
+
 /// Whether this is about one host, to which a run connects directly. Several are a deployment, of which a client finds
 /// the other servers; and so is one host with `directConnection=false`.
 pub(super) fn is_alone(uri: &ConnectionString) -> bool {
@@ -130,10 +164,11 @@ pub(super) fn name(uri: &ConnectionString) -> String {
 }
 
 fn expect_one_pool(plan: &Plan, uri: &ConnectionString) -> Result<(), Trouble> {
-    let option = match (&plan.trace, &plan.html) {
-        (Some(_), _) => "--trace",
-        (None, Some(_)) => "--html",
-        (None, None) => return Ok(()),
+    let option = match (&plan.trace, &plan.html, plan.give_up) {
+        (Some(_), _, _) => "--trace",
+        (None, Some(_), _) => "--html",
+        (None, None, Some(_)) => "--give-up",
+        (None, None, None) => return Ok(()),
     };
     if is_alone(uri) { Ok(()) } else { Err(Trouble::SeveralPools { option, servers: name(uri) }) }
 }

@@ -69,9 +69,15 @@ impl Summary {
         if operations.failed > 0 {
             writeln!(f, "{:<16}{} failed", "", Count(operations.failed))?;
         }
+        if operations.given_up > 0 {
+            writeln!(f, "{:<16}{} given up", "", Count(operations.given_up))?;
+        }
         write!(f, "{:<16}{} delivered", "check-outs", Count(check_outs.delivered))?;
         if check_outs.failed > 0 {
             write!(f, ", {} failed", Count(check_outs.failed))?;
+        }
+        if check_outs.given_up > 0 {
+            write!(f, ", {} given up", Count(check_outs.given_up))?;
         }
         let lives = &self.connections;
         write!(f, "\n{:<16}{} established", "connections", Count(lives.established))?;

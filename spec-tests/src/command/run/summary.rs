@@ -60,16 +60,21 @@ pub(super) enum Stopped {
 pub(super) struct Operations {
     pub(super) good: u64,
     pub(super) failed: u64,
+    /// Those whose caller gave up in the middle.
+    pub(super) given_up: u64,
     /// Those that got a reply to another command; they have failed.
     pub(super) foreign_replies: u64,
     pub(super) per_second: f64,
 }
 
 #[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub(super) struct CheckOuts {
     pub(super) asked: u64,
     pub(super) delivered: u64,
     pub(super) failed: u64,
+    /// Those whose caller gave up.
+    pub(super) given_up: u64,
 }
 
 #[derive(Debug, Serialize)]
@@ -129,7 +134,8 @@ pub(super) struct Told<'a> {
 impl Summary {
     pub(super) fn new(told: Told<'_>) -> Self {
         let Told { plan, tally, connections, left, report, .. } = told;
-        let Counts { asked, delivered, good, .. } = tally.counts();
+        let Counts { asked, delivered, good, given_up: [check_outs, operations], .. } =
+            tally.counts();
         let [check_out_wait, operation_time] = tally.quantiles();
         let seconds = told.worked.as_secs_f64();
         let mut summary = Self {
@@ -144,11 +150,17 @@ impl Summary {
             seconds,
             operations: Operations {
                 good,
-                failed: delivered.saturating_sub(good),
+                failed: delivered.saturating_sub(good + operations),
+                given_up: operations,
                 foreign_replies: tally.foreign_replies(),
                 per_second: good as f64 / seconds.max(f64::MIN_POSITIVE),
             },
-            check_outs: CheckOuts { asked, delivered, failed: asked.saturating_sub(delivered) },
+            check_outs: CheckOuts {
+                asked,
+                delivered,
+                failed: asked.saturating_sub(delivered + check_outs),
+                given_up: check_outs,
+            },
             check_out_wait,
             operation_time,
             establishment: connections.establishments,

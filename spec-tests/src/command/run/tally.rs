@@ -1,8 +1,10 @@
 use std::collections::BTreeMap;
+use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use super::arguments::Plan;
 use super::latency::{Latencies, Quantiles};
 use super::pause::Pause;
 use super::timeline::Timeline;
@@ -14,6 +16,8 @@ pub(super) struct Tally {
     pub(super) pause: Arc<Pause>,
     /// Whether each reply is compared with its command.
     pub(super) verifies: bool,
+    /// One caller in N gives up.
+    pub(super) give_up: Option<NonZeroU32>,
     rests: AtomicBool,
     busy: AtomicU64,
     most: u64,
@@ -22,6 +26,7 @@ pub(super) struct Tally {
     delivered: AtomicU64,
     good: AtomicU64,
     failed: AtomicU64,
+    given_up: [AtomicU64; 2],
     foreign: AtomicU64,
     /// By what they have in common with others of their kind: all but numbers.
     reasons: Mutex<BTreeMap<String, (String, u64)>>,
@@ -52,22 +57,25 @@ pub(super) struct Counts {
     pub(super) good: u64,
     /// Check-outs and operations that failed.
     pub(super) failed: u64,
+    /// Check-outs and operations whose caller gave up.
+    pub(super) given_up: [u64; 2],
 }
 
 impl Tally {
+    pub(super) fn new(plan: &Plan, timeline: Arc<Timeline>, pause: Arc<Pause>) -> Self {
+        let verifies = plan.chaos;
+        Self { verifies, give_up: plan.give_up, ..Self::of(plan.operations, timeline, pause) }
+    }
+
     /// `most` is how many operations there are to be.
-    pub(super) fn new(
-        most: Option<u64>,
-        verifies: bool,
-        timeline: Arc<Timeline>,
-        pause: Arc<Pause>,
-    ) -> Self {
+    fn of(most: Option<u64>, timeline: Arc<Timeline>, pause: Arc<Pause>) -> Self {
         let shard = || Mutex::new(Shard { waits: Latencies::new(), operations: Latencies::new() });
         Self {
             is_over: Arc::default(),
             timeline,
             pause,
-            verifies,
+            verifies: false,
+            give_up: None,
             rests: AtomicBool::new(false),
             busy: AtomicU64::new(0),
             most: most.unwrap_or(u64::MAX),
@@ -76,6 +84,7 @@ impl Tally {
             delivered: AtomicU64::new(0),
             good: AtomicU64::new(0),
             failed: AtomicU64::new(0),
+            given_up: Default::default(),
             foreign: AtomicU64::new(0),
             reasons: Mutex::default(),
             shards: (0..SHARDS).map(|_| shard()).collect(),
@@ -135,6 +144,16 @@ impl Tally {
         self.shard(task).waits.record(wait);
     }
 
+    /// A caller gave up before it had a connection.
+    pub(super) fn gave_up_check_out(&self) {
+        self.given_up[0].fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// A caller gave up in the middle of an operation.
+    pub(super) fn gave_up_operation(&self) {
+        self.given_up[1].fetch_add(1, Ordering::Relaxed);
+    }
+
     pub(super) fn good(&self, task: u32, time: Duration) {
         self.good.fetch_add(1, Ordering::Relaxed);
         self.timeline.good(time);
@@ -162,7 +181,9 @@ impl Tally {
         let [begun, without_server, delivered, good, failed] =
             [&self.asked, &self.without_server, &self.delivered, &self.good, &self.failed]
                 .map(|count| count.load(Ordering::Relaxed));
-        Counts { asked: begun.saturating_sub(without_server), delivered, good, failed }
+        let given_up = self.given_up.each_ref().map(|count| count.load(Ordering::Relaxed));
+        let asked = begun.saturating_sub(without_server);
+        Counts { asked, delivered, good, failed, given_up }
     }
 
     pub(super) fn reasons(&self) -> BTreeMap<String, u64> {
@@ -229,7 +250,7 @@ mod tests {
     use super::*;
 
     fn tally(most: Option<u64>) -> Tally {
-        Tally::new(most, false, Arc::new(Timeline::new()), Arc::default())
+        Tally::of(most, Arc::new(Timeline::new()), Arc::default())
     }
 
     #[test]

@@ -1,14 +1,15 @@
 use std::sync::Arc;
-use std::thread;
 use std::time::{Duration, Instant};
 
-use bson::RawDocument;
+use bson::RawDocumentBuf;
 use cenote_core::client::{ClientError, SelectionError, Selector};
 use cenote_core::error::{ConnectionError, Kind, OperationError, PoolError};
 use cenote_core::pool::CheckOutError;
 use tokio::time::sleep;
 
 use super::operation::Operations;
+use super::patience::Patience;
+use super::play::Client;
 use super::tally::Tally;
 
 /// The pause after a failed check-out, so that a server that refuses connections is not flooded.
@@ -19,15 +20,14 @@ const INTERRUPTED: &str = "operation: interrupted, as the pool was cleared";
 /// How often a task that rests looks whether it still has to.
 const REST: Duration = Duration::from_millis(5);
 
+/// A caller that gives up waits for a connection at most this long, and for a reply.
+const PATIENCE: [Duration; 2] = [Duration::from_millis(20), Duration::from_millis(2)];
+
 /// What each task does: checks a connection out, runs a command, and returns it, as long as there is
 /// something to do.
-pub(super) async fn work(
-    client: cenote_tokio::Client,
-    selector: Selector,
-    tally: Arc<Tally>,
-    task: u32,
-) {
+pub(super) async fn work<C: Client>(client: C, selector: Selector, tally: Arc<Tally>, task: u32) {
     let mut operations = Operations::new(tally.verifies, task);
+    let mut patience = Patience::new(tally.give_up, task);
     while tally.next() {
         while tally.rests() {
             sleep(REST).await;
@@ -35,61 +35,38 @@ pub(super) async fn work(
         // This blocks a thread of the runtime, which is to stop.
         tally.pause.wait_for_end();
         let _busy = tally.busy();
+        let [for_connection, for_reply] = PATIENCE.map(|most| patience.next(most));
         let began = Instant::now();
-        let mut connection = match client.check_out(&selector).await {
-            Ok(connection) => connection,
-            Err(error) => {
+        let mut connection = match client.check_out(&selector, for_connection).await {
+            Some(Ok(connection)) => connection,
+            Some(Err(error)) => {
                 refused(&tally, &error);
                 sleep(PAUSE).await;
                 continue;
             }
-        };
-        tally.delivered(task, began.elapsed());
-        let began = Instant::now();
-        let outcome = connection.command("admin", &operations.next_command()).await;
-        ended(&tally, task, began, &operations, &outcome);
-    }
-}
-
-/// As [`work`], of a thread.
-pub(super) fn work_blocking(
-    client: &cenote_mio::Client,
-    selector: &Selector,
-    tally: &Tally,
-    task: u32,
-) {
-    let mut operations = Operations::new(tally.verifies, task);
-    while tally.next() {
-        while tally.rests() {
-            thread::sleep(REST);
-        }
-        tally.pause.wait_for_end();
-        let _busy = tally.busy();
-        let began = Instant::now();
-        let mut connection = match client.check_out(selector) {
-            Ok(connection) => connection,
-            Err(error) => {
-                refused(tally, &error);
-                thread::sleep(PAUSE);
+            None => {
+                tally.gave_up_check_out();
                 continue;
             }
         };
         tally.delivered(task, began.elapsed());
         let began = Instant::now();
-        let outcome = connection.command("admin", &operations.next_command());
-        ended(tally, task, began, &operations, &outcome);
+        match C::command(&mut connection, &operations.next_command(), for_reply).await {
+            Some(outcome) => ended(&tally, task, began, &operations, &outcome),
+            None => tally.gave_up_operation(),
+        }
     }
 }
 
-fn ended<R: AsRef<RawDocument>>(
+fn ended(
     tally: &Tally,
     task: u32,
     began: Instant,
     operations: &Operations,
-    outcome: &Result<R, OperationError>,
+    outcome: &Result<RawDocumentBuf, OperationError>,
 ) {
     match outcome {
-        Ok(reply) if operations.is_reply(reply.as_ref()) => tally.good(task, began.elapsed()),
+        Ok(reply) if operations.is_reply(reply) => tally.good(task, began.elapsed()),
         Ok(_) => tally.foreign(),
         Err(OperationError::Interrupted(_)) => tally.failed(INTERRUPTED),
         Err(OperationError::Connection(error)) => {

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use cenote::proxy::FaultProxy;
-use cenote::soak::sockets;
+use cenote::sockets;
 use cenote_check::EventGuard;
 use cenote_core::address::ServerAddress;
 use cenote_core::error::ConnectionError;

@@ -17,7 +17,7 @@ use cenote_check::{Checker, Limits, Line, Report};
 /// Receives the events of one pool, checks them in a thread of its own, and writes them into a file
 /// if asked. Sending blocks only while [`BACKLOG`] events are unchecked, which bounds memory.
 #[derive(Debug)]
-pub(crate) struct EventChecker {
+pub(super) struct EventChecker {
     thread: JoinHandle<io::Result<Report>>,
     /// When it must have ended.
     deadline: Arc<OnceLock<Instant>>,
@@ -37,18 +37,18 @@ type Heard = (Duration, Arc<ServerAddress>, Event<ConnectionError>);
 
 /// The sending half, for the pool's subscriber.
 #[derive(Debug)]
-pub(crate) struct EventSender {
+pub(super) struct EventSender {
     began: Instant,
     tell: SyncSender<Heard>,
 }
 
 impl EventSender {
     /// The time since the start.
-    pub(crate) fn now(&self) -> Duration {
+    pub(super) fn now(&self) -> Duration {
         self.began.elapsed()
     }
 
-    pub(crate) fn hear(&self, event: &PoolEvent) {
+    pub(super) fn hear(&self, event: &PoolEvent) {
         let PoolEvent { address, event } = event;
         // The receiver is dropped only after an error of the file, which `report` returns.
         let _ = self.tell.send((self.now(), Arc::clone(address), event.clone()));
@@ -56,7 +56,7 @@ impl EventSender {
 }
 
 impl EventChecker {
-    pub(crate) fn new(events: Option<&Path>) -> io::Result<(Self, EventSender)> {
+    pub(super) fn new(events: Option<&Path>) -> io::Result<(Self, EventSender)> {
         let file = events.map(File::create).transpose()?.map(BufWriter::new);
         let (tell, told) = sync_channel(BACKLOG);
         let thread = thread::Builder::new().name("cenote-checker".to_owned());
@@ -67,13 +67,13 @@ impl EventChecker {
     }
 
     /// Whether it has given up already, which only a trouble with the file makes it do.
-    pub(crate) fn has_gone(&self) -> bool {
+    pub(super) fn has_gone(&self) -> bool {
         self.thread.is_finished()
     }
 
     /// What the rules say to all that was heard, once the pool is gone. A pool that does not go away
     /// is an error, after a while.
-    pub(crate) fn report(self) -> io::Result<Report> {
+    pub(super) fn report(self) -> io::Result<Report> {
         self.report_within(PATIENCE)
     }
 

@@ -1,19 +1,10 @@
-use std::collections::BTreeMap;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use cenote_endpoint::{Ending, Endpoint, Fault, Script, Server, TlsFault};
-use tokio::time::sleep;
-
-use super::chance::Chance;
-
-/// How often each fault happened.
-pub(crate) type Troubles = BTreeMap<&'static str, u64>;
 
 /// Something that goes wrong with a server, from [`begin`](Self::begin) to [`end`](Self::end).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Trouble {
+pub(super) enum ServerFault {
     Restart,
     ResetOfAll,
     StallOfAll,
@@ -28,9 +19,9 @@ pub(crate) enum Trouble {
     HostileTexts,
 }
 
-impl Trouble {
+impl ServerFault {
     /// Those with the widest effect come first.
-    pub(crate) const ALL: [Self; 12] = [
+    pub(super) const ALL: [Self; 12] = [
         Self::Restart,
         Self::ResetOfAll,
         Self::StallOfAll,
@@ -45,7 +36,7 @@ impl Trouble {
         Self::Drip,
     ];
 
-    pub(crate) const fn name(self) -> &'static str {
+    pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Restart => "restart",
             Self::ResetOfAll => "reset of all",
@@ -63,7 +54,7 @@ impl Trouble {
     }
 
     /// Whether it affects every open connection at once.
-    pub(crate) const fn is_of_all(self) -> bool {
+    pub(super) const fn is_of_all(self) -> bool {
         match self {
             Self::Restart | Self::ResetOfAll | Self::StallOfAll | Self::CloseAndTlsStall => true,
             Self::RefuseConnections
@@ -78,7 +69,7 @@ impl Trouble {
     }
 
     /// Starts the fault. Faults of single replies affect `times` replies to `command`.
-    pub(crate) fn begin(self, endpoint: &Endpoint, command: &str, times: u64) {
+    pub(super) fn begin(self, endpoint: &Endpoint, command: &str, times: u64) {
         let every_reply = |fault| {
             let script = Script::new(fault).at_command(command, 0).times(times);
             endpoint.with(|server, now| server.set_fault(now, script));
@@ -124,30 +115,11 @@ impl Trouble {
     }
 
     /// Ends the fault. Connections that it broke stay broken.
-    pub(crate) fn end(self, endpoint: &Endpoint) {
+    pub(super) fn end(self, endpoint: &Endpoint) {
         endpoint.set_tls_fault(None);
         endpoint.with(Server::clear_faults);
         if self == Self::Restart {
             endpoint.with(Server::restart);
         }
     }
-}
-
-/// Injects one fault after another into the endpoint, and ends the last one.
-pub(super) async fn make(
-    endpoint: Arc<Endpoint>,
-    mut chance: Chance,
-    is_over: Arc<AtomicBool>,
-) -> Troubles {
-    let mut troubles = Troubles::new();
-    while !is_over.load(Ordering::Relaxed) {
-        sleep(Duration::from_millis(300 + chance.below(600))).await;
-        let times = 1 + chance.below(30);
-        let trouble = chance.one_of(&Trouble::ALL);
-        trouble.begin(&endpoint, "ping", times);
-        *troubles.entry(trouble.name()).or_default() += 1;
-        sleep(Duration::from_millis(20 + chance.below(100))).await;
-        trouble.end(&endpoint);
-    }
-    troubles
 }
