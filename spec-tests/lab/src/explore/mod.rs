@@ -13,10 +13,15 @@
 //! Keys are compared by 64 bits of hash: among ten million states, the probability that two share a
 //! hash is about 3 in a million; then one of them is skipped.
 //!
+//! **Endings.** From every state that is found, the environment behaves: it answers what is pending, returns what is
+//! out, reads late replies, and lets time pass. Then every request has its answer, the minimum is reached, and a close
+//! leaves nothing.
+//!
 //! A reported failure has the shortest path in its configuration.
 //!
 //! [`Model::write_key`]: crate::model::Model::write_key
 
+mod ending;
 mod search;
 mod steps;
 

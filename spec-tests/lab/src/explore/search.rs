@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use cenote_core::pool::{Input, Instant, NoPayload, PoolState};
 
+use super::ending::expect_fair_ending;
 use super::steps::steps;
 use super::{Configuration, Line};
 use crate::lockstep::{
@@ -137,7 +138,11 @@ impl Search<'_> {
         judge(&mut next.machine, &mut next.model, now, input)?;
         // A clock that runs backwards only changes a counter.
         let changes_nothing = matches!(step.clock, Clock::Back(_));
-        Ok(!changes_nothing && self.is_new(&next))
+        if changes_nothing || !self.is_new(&next) {
+            return Ok(false);
+        }
+        let in_the_end = |complaint| format!("if all goes well from here: {complaint}");
+        expect_fair_ending(&next.machine).map(|()| true).map_err(in_the_end)
     }
 
     fn is_new(&mut self, node: &Node) -> bool {

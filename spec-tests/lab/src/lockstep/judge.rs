@@ -126,7 +126,7 @@ impl Trace {
 type Refusal<S> = (MisuseReason, Box<Input<S>>);
 
 /// Feeds the machine alone. Returns a panic of the machine or of its invariants as an error.
-pub(super) fn feed<S: Comparable>(
+pub(crate) fn feed<S: Comparable>(
     machine: &mut PoolState<S>,
     now: Instant,
     input: Input<S>,

@@ -19,7 +19,7 @@ use self::payload::PayloadPlaces;
 use crate::model::Model;
 
 pub use judge::{Comparable, judge, panic_message};
-pub(crate) use judge::{Trace, judge_from, judge_refusal};
+pub(crate) use judge::{Trace, feed, judge_from, judge_refusal};
 pub use ledger::Ledger;
 pub(crate) use ledger::is_paced;
 pub use step::{Clock, Op, Pick, Step, service};
@@ -208,7 +208,7 @@ fn step_alone(
     }
     let (before, mut ledger) = (machine.snapshot(), Ledger::of(machine));
     let fingerprint = machine.fingerprint();
-    match judge::feed(machine, now, input)? {
+    match feed(machine, now, input)? {
         Ok(actions) => ledger.fold(&before, &actions, machine),
         Err(_) if fingerprint == machine.fingerprint() => Ok(()),
         Err((reason, _)) => Err(format!("refused ({reason}), but the machine changed")),
