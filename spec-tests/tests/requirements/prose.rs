@@ -1,4 +1,4 @@
-//! Holds `docs/audit/prose.md` to the tests that it names.
+//! Holds `spec-tests/prose.md` to the tests that it names.
 
 use std::fmt::Write as _;
 
@@ -9,13 +9,13 @@ const OWNERS: [&str; 2] = ["driver: ", "not applicable: "];
 
 #[test]
 fn the_page_names_a_test_or_a_reason_for_each() {
-    let page = read(&repository().join("docs/audit/prose.md"));
+    let page = read(&repository().join("spec-tests/prose.md"));
     let is_row = |line: &&str| line.starts_with("| ") && *line != "| test | ours |";
     let rows: Vec<_> = page.lines().filter(is_row).collect();
     assert!(rows.len() > 60, "only {} rows", rows.len());
     let tests = tests();
     let trouble: Vec<_> = rows.into_iter().filter_map(|row| check_row(row, &tests).err()).collect();
-    assert!(trouble.is_empty(), "docs/audit/prose.md:\n{}", trouble.join("\n"));
+    assert!(trouble.is_empty(), "spec-tests/prose.md:\n{}", trouble.join("\n"));
 }
 
 /// The text of all tests. One that is written and not run is a warning of the compiler: dead code.

@@ -1,11 +1,10 @@
-//! The lock, the outbox, the way of an answer, and fronts, with every way in which threads can interleave:
+//! The lock, the outbox, and the way of an answer, with every way in which threads can interleave:
 //! `.ci/model`.
 //! The shell's own code runs, on a runtime whose lock is loom's.
 
 #![cfg(cenote_model)]
 
 mod check_out;
-mod front;
 mod outbox;
 mod runtime;
 

@@ -99,6 +99,7 @@ pub struct ServiceCheckpoint {
 
 /// One connection in a [`PoolCheckpoint`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ConnectionCheckpoint {
     /// Its id.
     pub id: ConnId,
