@@ -165,7 +165,7 @@ impl<S: PoolTypes> PoolState<S> {
     /// connection change nothing.
     // CO-18, CLB-07
     pub fn is_stale(&self, id: ConnId) -> bool {
-        self.connections.get(id).is_none_or(|connection| self.outdated(connection))
+        self.connections.get(id).is_none_or(|connection| self.has_old_generation(connection))
     }
 
     /// The service that a connection of a load-balanced pool belongs to, from its hello on.
@@ -229,7 +229,7 @@ impl<S: PoolTypes> PoolState<S> {
         ConnectionInfo {
             id,
             state,
-            stale: self.outdated(connection),
+            stale: self.has_old_generation(connection),
             service: connection.service,
             created: connection.created,
             since: self.since(id, connection),

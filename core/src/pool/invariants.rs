@@ -140,7 +140,7 @@ impl<S: PoolTypes> PoolState<S> {
         let has_none = self.settings.load_balanced && !is_handshaken;
         ensure(!has_none || generation == current, "is stale before it has a service")?;
         // A retired one is left alone if it is stale.
-        let is_stale = self.outdated(connection);
+        let is_stale = self.has_old_generation(connection);
         ensure(
             !is_pending || expires.is_none() || (expiry_met && is_stale),
             "has an end of life before it is established",
@@ -264,7 +264,7 @@ impl<S: PoolTypes> PoolState<S> {
         let Some(Drain { started, announced }) = drain else { return Ok(()) };
         let began = connection.created <= started && started <= self.now;
         ensure(began, "drains from before or after its time")?;
-        ensure(!self.outdated(connection), "drains although it is stale")?;
+        ensure(!self.has_old_generation(connection), "drains although it is stale")?;
         let is_owned = list == List::Draining;
         ensure(announced.is_some() == is_owned, "was announced if and only if it has an owner")?;
         let is_in_time = announced.is_none_or(|at| started <= at && at <= self.now);

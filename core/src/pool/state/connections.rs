@@ -527,6 +527,12 @@ impl<C> Connections<C> {
 }
 
 impl<C> Connection<C> {
+    /// Whether it has reached the end of its lifetime.
+    #[inline]
+    pub(in crate::pool) fn is_expired(&self, now: Instant) -> bool {
+        self.expires.is_some_and(|expires| now >= expires)
+    }
+
     /// Since when it has been in its state; of a draining one, since when it exists.
     pub(in crate::pool) const fn since(&self) -> Instant {
         match self.state {

@@ -190,12 +190,8 @@ impl<S: PoolTypes> PoolState<S> {
     /// Whether a connection is in use and may be used again at this time.
     #[inline(always)]
     fn is_reusable(&self, id: ConnId, now: Instant) -> bool {
-        if self.has_surplus() {
-            return false;
-        }
         let Some(connection) = self.connections.get(id) else { return false };
-        matches!(connection.state, ConnState::InUse { interrupted: false, .. })
-            && !self.outdated(connection)
-            && connection.expires.is_none_or(|expires| now < expires)
+        matches!(connection.state, ConnState::InUse { .. })
+            && self.reason_to_close(connection, now).is_none()
     }
 }

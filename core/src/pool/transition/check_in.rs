@@ -6,8 +6,9 @@ use crate::pool::id::ConnId;
 use crate::pool::input::Health;
 use crate::pool::sink::{ActionSink, emit};
 use crate::pool::state::PoolState;
-use crate::pool::state::connections::ConnState;
+use crate::pool::state::connections::{ConnState, Connection};
 use crate::pool::status::Status;
+use crate::pool::time::Instant;
 use crate::pool::types::PoolTypes;
 
 impl<S: PoolTypes> PoolState<S> {
@@ -50,33 +51,44 @@ impl<S: PoolTypes> PoolState<S> {
         }
     }
 
-    /// Why a connection in use cannot go back into the pool, if so: errored before stale before
-    /// idle before closed, and surplus last. How long it was in use does not count.
-    // CO-08, PCL-02, KX-05, IN-05, IN-07, CLR-04, INT-10, T-45
+    /// Why a connection in use cannot go back into the pool, with the error, if so: errored before everything else.
     #[inline(always)]
     pub(super) fn unfit(
         &self,
         id: ConnId,
         error: Option<S::Cause>,
     ) -> Option<(CloseReason, Option<S::Cause>)> {
-        let connection = self.connections.known(id);
         if error.is_some() {
             return Some((CloseReason::Error, error));
         }
+        let reason = self.reason_to_close(self.connections.known(id), self.now)?;
+        let error = if reason == CloseReason::Error { self.cleared_by.clone() } else { None };
+        Some((reason, error))
+    }
+
+    /// Why a connection in use that is healthy is closed at this time instead of being used again, if so: interrupted
+    /// before stale before idle before closed, and surplus last. How long it was in use does not count.
+    // CO-08, PCL-02, KX-05, IN-05, IN-07, CLR-04, INT-10, T-45
+    #[inline(always)]
+    pub(super) fn reason_to_close(
+        &self,
+        connection: &Connection<S::Conn>,
+        now: Instant,
+    ) -> Option<CloseReason> {
         if matches!(connection.state, ConnState::InUse { interrupted: true, .. }) {
             // Its socket is broken, even if the shell says otherwise (SI-12).
-            return Some((CloseReason::Error, self.cleared_by.clone()));
+            return Some(CloseReason::Error);
         }
-        if self.outdated(connection) {
-            return Some((CloseReason::Stale, None));
+        if self.has_old_generation(connection) {
+            return Some(CloseReason::Stale);
         }
-        if self.outlived(connection) {
-            return Some((CloseReason::Idle, None));
+        if connection.is_expired(now) {
+            return Some(CloseReason::Idle);
         }
         if self.status == Status::Closed {
-            return Some((CloseReason::PoolClosed, None));
+            return Some(CloseReason::PoolClosed);
         }
-        self.has_surplus().then_some((CloseReason::Idle, None))
+        self.has_surplus().then_some(CloseReason::Idle)
     }
 
     /// The idle time starts here.

@@ -116,7 +116,7 @@ impl<S: PoolTypes> PoolState<S> {
             interrupt_in_use_connections: false,
         });
         let outdated = |pool: &Self, id| {
-            let is_outdated = pool.outdated(pool.connections.known(id));
+            let is_outdated = pool.has_old_generation(pool.connections.known(id));
             is_outdated.then_some((CloseReason::Stale, None))
         };
         self.abort_drains_where(outdated, PendingResponseFailure::Error, None, out);

@@ -50,7 +50,10 @@ impl<S: PoolTypes> PoolState<S> {
     pub(super) fn prune_stale(&mut self, out: &mut impl ActionSink<S>) {
         if self.settings.pause_after_failure.is_some() {
             self.close_available_where(
-                |pool, id| pool.outdated(pool.connections.known(id)).then_some(CloseReason::Stale),
+                |pool, id| {
+                    pool.has_old_generation(pool.connections.known(id))
+                        .then_some(CloseReason::Stale)
+                },
                 out,
             );
         }
@@ -141,16 +144,16 @@ impl<S: PoolTypes> PoolState<S> {
     #[inline(always)]
     pub(super) fn perished(&self, id: ConnId) -> Option<CloseReason> {
         let connection = self.connections.known(id);
-        if self.outdated(connection) {
+        if self.has_old_generation(connection) {
             return Some(CloseReason::Stale);
         }
         let ConnState::Available { since, .. } = connection.state else {
             let drains = matches!(connection.state, ConnState::Draining { .. });
-            return (drains && self.outlived(connection)).then_some(CloseReason::Idle);
+            return (drains && connection.is_expired(self.now)).then_some(CloseReason::Idle);
         };
         let idled_out =
             self.settings.max_idle.is_some_and(|max_idle| self.now > since.after(max_idle));
-        (idled_out || self.outlived(connection)).then_some(CloseReason::Idle)
+        (idled_out || connection.is_expired(self.now)).then_some(CloseReason::Idle)
     }
 
     /// A connection is stale when its generation is not that of the pool, or of its service. In
@@ -158,18 +161,12 @@ impl<S: PoolTypes> PoolState<S> {
     /// made it stale.
     // CO-09, CLB-06, LB-04
     #[inline]
-    pub(in crate::pool) fn outdated(&self, connection: &Connection<S::Conn>) -> bool {
+    pub(in crate::pool) fn has_old_generation(&self, connection: &Connection<S::Conn>) -> bool {
         let current = match connection.service {
             Some(service) => self.services.generation(service),
             None => Some(self.generation),
         };
         current != Some(connection.generation)
-    }
-
-    /// Whether a connection has reached the end of its lifetime.
-    #[inline]
-    pub(super) fn outlived(&self, connection: &Connection<S::Conn>) -> bool {
-        connection.expires.is_some_and(|expires| self.now >= expires)
     }
 
     /// More connections than the maximum, since it shrank.

@@ -109,7 +109,7 @@ impl<S: PoolTypes> PoolState<S> {
             out.act(Action::CloseSocket { id, conn });
             return;
         };
-        let outlived = self.outlived(connection);
+        let is_expired = connection.is_expired(self.now);
         match self.take_owner(id) {
             Some(request) => {
                 let (request_id, duration) = self.end_wait(id);
@@ -123,7 +123,7 @@ impl<S: PoolTypes> PoolState<S> {
                 self.connections.start_use(id, self.now, purpose);
                 self.deliver((id, conn), request, waiter, started, out);
             }
-            None if outlived || self.has_surplus() => {
+            None if is_expired || self.has_surplus() => {
                 self.remove(id, CloseReason::Idle, None, out);
                 out.act(Action::CloseSocket { id, conn });
             }

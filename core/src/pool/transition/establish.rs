@@ -94,7 +94,7 @@ impl<S: PoolTypes> PoolState<S> {
     fn populating(&self) -> usize {
         let useful = |connection: &Connection<S::Conn>| {
             matches!(connection.state, ConnState::Pending { owner: None, .. })
-                && !self.outdated(connection)
+                && !self.has_old_generation(connection)
         };
         self.connections.iter(List::Pending).filter(|(_, connection)| useful(connection)).count()
     }
@@ -144,7 +144,7 @@ impl<S: PoolTypes> PoolState<S> {
         };
         let created = connection.created;
         let duration = self.now.saturating_since(created);
-        let stale = self.outdated(connection);
+        let stale = self.has_old_generation(connection);
         emit(out, || Event::ConnectionReady { connection_id: id.number(), duration });
         let owner = self.take_owner(id);
         if stale {
@@ -185,7 +185,7 @@ impl<S: PoolTypes> PoolState<S> {
         out: &mut impl ActionSink<S>,
     ) {
         let Some(connection) = self.connections.get(id) else { return };
-        let stale = self.outdated(connection);
+        let stale = self.has_old_generation(connection);
         let owner = self.take_owner(id);
         self.remove(id, CloseReason::Error, Some(cause.clone()), out);
         if let Some(request) = owner {

@@ -25,7 +25,7 @@ impl<S: PoolTypes> PoolState<S> {
         while let Some(id) = next {
             next = self.connections.next(id);
             if let ConnState::Pending { owner: None, .. } = self.connections.known(id).state {
-                let stale = self.outdated(self.connections.known(id));
+                let stale = self.has_old_generation(self.connections.known(id));
                 let reason = if stale { CloseReason::Stale } else { CloseReason::Idle };
                 self.abort_establishment(id, reason, None, out);
             }

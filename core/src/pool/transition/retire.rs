@@ -30,7 +30,7 @@ impl<S: PoolTypes> PoolState<S> {
         let mut next = self.connections.first(List::Pending);
         while let Some(id) = next {
             next = self.connections.next(id);
-            if self.outdated(self.connections.known(id)) {
+            if self.has_old_generation(self.connections.known(id)) {
                 continue;
             }
             if let Some(request) = self.abort_establishment(id, CloseReason::Idle, None, out) {
