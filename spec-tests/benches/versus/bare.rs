@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::Semaphore;
 
 /// A pool made by hand: as many permits as connections, and a list.
 #[derive(Clone)]
@@ -24,25 +24,5 @@ impl HandMade {
         let result = use_it().await;
         self.idle.lock().expect("no panic").push(std::hint::black_box(taken));
         result
-    }
-
-    /// The same, for as long as one likes.
-    pub(crate) async fn hand(&self) -> Handed {
-        let permit = Arc::clone(&self.permits).acquire_owned().await.expect("never closed");
-        let number = self.idle.lock().expect("no panic").pop();
-        Handed { idle: Arc::clone(&self.idle), number, _permit: permit }
-    }
-}
-
-/// Gives itself back when it is dropped, before its permit.
-pub(crate) struct Handed {
-    idle: Arc<Mutex<Vec<u64>>>,
-    number: Option<u64>,
-    _permit: OwnedSemaphorePermit,
-}
-
-impl Drop for Handed {
-    fn drop(&mut self) {
-        self.idle.lock().expect("no panic").extend(self.number);
     }
 }

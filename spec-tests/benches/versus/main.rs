@@ -11,15 +11,11 @@ mod bare;
 mod bare_ping;
 mod contended;
 mod counted;
-mod dead;
-mod fairness;
 mod measure;
-mod peer;
 mod ping;
 mod pools;
 mod server;
 mod threads;
-mod timeouts;
 mod tls;
 mod waiters;
 
@@ -37,7 +33,6 @@ fn rows() -> Vec<Row> {
         Row::new("contended-2", "pair, 64 tasks over 8 connections, two threads", || {
             contended::on_two_threads()
         }),
-        fairness::row(),
         Row::new("waiters-10000", "serve one of 10,000 waiters over 4 connections", || {
             waiters::contestants(10_000)
         })
@@ -46,11 +41,6 @@ fn rows() -> Vec<Row> {
             waiters::contestants(100_000)
         })
         .counted_in(100_000),
-        timeouts::row(),
-        Row::new("dead-16", "a live waiter behind 16 that gave up", || dead::contestants(16)),
-        Row::new("dead-1000", "a live waiter behind 1,000 that gave up", || {
-            dead::contestants(1_000)
-        }),
         Row::new("threads-alone", "threads: pair, alone (pool of 10)", threads::alone),
         Row::new("threads-contended", "threads: pair, 64 over 8 connections", threads::contended),
         ping::row("ping-1", "check out, ping, check in over TCP: 1 task", 1, ping::plain),
