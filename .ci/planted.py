@@ -1,6 +1,6 @@
 """Bugs planted in a copy of the workspace, all in one build, where the environment variable CENOTE_MUTATION chooses
-among them; and the tests and commands that may notice one. For .ci/mutations and .ci/mutants; Python 3.11 or newer."""
-import collections, concurrent.futures, functools, json, os, pathlib, subprocess, sys, tempfile, time, tomllib
+among them; and the tests and commands that may notice one. For .ci/mutations; Python 3.11 or newer."""
+import collections, concurrent.futures, functools, json, os, pathlib, re, subprocess, sys, tempfile, time, tomllib
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 COPY = ROOT / "target/mutations"
@@ -180,7 +180,7 @@ class Command:
                 sys.exit(f"fails without a planted bug: {' '.join(map(str, command))}")
             self.limit = max(self.limit, 10 + 5 * seconds)
 
-    def play(self, number):
+    def play(self, number, **_):
         seconds = 0
         for command in self.commands:
             succeeds, more = run(command, self.folder, self.limit, number)
@@ -190,10 +190,11 @@ class Command:
         return Play(None, seconds)
 
 class Tests:
-    """A tool that is many tests, each in a process of its own. Only those that reach a bug are played on it, the
-    shortest first, until one fails, for `patience` seconds."""
-    def __init__(self, tests, patience=120, workers=2, again=False):
-        self.patience, self.again, self.broken = patience, again, []
+    """A tool that is many tests, each in a process of its own. Only those that reach a bug are played on it, until one
+    fails, or for `patience` seconds: first those that name the rule that it breaks, then the shortest. With `again` a
+    failure has to repeat."""
+    def __init__(self, tests, workers=2, again=False):
+        self.again = again
         with tempfile.TemporaryDirectory() as folder:
             def record(numbered):
                 number, test = numbered
@@ -205,14 +206,13 @@ class Tests:
         self.broken = [test.name for _, test, _, succeeds in recorded if not succeeds]
         self.recorded = sorted(it[:3] for it in recorded if it[3])
 
-    def play(self, number):
+    def play(self, number, patience=900, rule=""):
         begun = time.monotonic()
-        for seconds, test, reached in self.recorded:
-            if number not in reached:
-                continue
-            if time.monotonic() - begun > self.patience:
+        reaching = [it for it in self.recorded if number in it[2]]
+        for seconds, test, _ in sorted(reaching, key=lambda it: rule not in rules_of(it[1])):
+            if time.monotonic() - begun > patience:
                 break
-            limit = 10 + 5 * seconds
+            limit = 5 + 5 * seconds
             succeeds, _ = run(command_of(test), test.folder, limit, number)
             if not succeeds and self.again:
                 succeeds, _ = run(command_of(test), test.folder, limit, number)
@@ -220,6 +220,18 @@ class Tests:
                 noticed = test.name if succeeds is False else f"{test.name} (does not end)"
                 return Play(noticed, time.monotonic() - begun)
         return Play(None, time.monotonic() - begun)
+
+@functools.cache
+def named_rules():
+    """The rules in the comments before functions, by the names of these."""
+    rules = collections.defaultdict(set)
+    for path in (*ROOT.glob("core/**/*.rs"), *ROOT.glob("s*/**/*.rs")):
+        for comments, name in re.findall(r"((?:^ *//.*\n)+)(?:^ *#\[.*\n)*^ *(?:\w+ )*fn (\w+)", path.read_text(), re.M):
+            rules[name] |= set(re.findall(r"\b[A-Z]+-\d+\b", comments))
+    return rules
+
+def rules_of(test):
+    return named_rules()[test.name.split("::")[-1]]
 
 def command_of(test):
     return [test.program, "--exact", test.name, "--test-threads=1", "-q"]
