@@ -453,10 +453,13 @@ fn a_replica_set_is_found_and_each_pool_is_shown() {
     let hosts = set.each_ref().map(|member| member.address().to_string());
     for shell in ["tokio", "mio"] {
         for uri in [
-            format!("mongodb://{},{}/?maxPoolSize=3", hosts[1], hosts[0]),
-            format!("mongodb://{}/?maxPoolSize=3&directConnection=false", hosts[2]),
+            format!("mongodb://{},{}/?maxPoolSize=3&localThresholdMS=60000", hosts[1], hosts[0]),
+            format!(
+                "mongodb://{}/?maxPoolSize=3&localThresholdMS=60000&directConnection=false",
+                hosts[2]
+            ),
             // The first one does not answer, and is no member.
-            format!("mongodb://127.0.0.1:1,{}/?maxPoolSize=3", hosts[0]),
+            format!("mongodb://127.0.0.1:1,{}/?maxPoolSize=3&localThresholdMS=60000", hosts[0]),
         ] {
             let run = |more: &[&str]| {
                 run(&[&[uri.as_str(), "--shell", shell, "--ops", "600", "--tasks", "12"], more]

@@ -191,11 +191,12 @@ fn derived_keys_are_kept(shell: Shell) {
     let settings = Settings {
         auth: true,
         users: vec![user.clone()],
-        scram: ScramSettings { sha256_iterations: 900_000, ..ScramSettings::default() },
+        scram: ScramSettings { sha256_iterations: 300_000, ..ScramSettings::default() },
         ..Settings::default()
     };
     let endpoint = Endpoint::start(settings, ListenOptions::default()).expect("it starts");
-    let (pool, _) = pool(shell, &endpoint.uri_of(Some(&user)));
+    let uri = with(&endpoint.uri_of(Some(&user)), "connectTimeoutMS=120000");
+    let (pool, _) = pool(shell, &uri);
     let mut held = Vec::new();
     let mut time = || {
         let begin = Instant::now();

@@ -11,7 +11,7 @@ use cenote_core::address::ServerAddress;
 use cenote_core::error::{ConnectionError, Stage};
 use cenote_core::pool::{CheckOutError, Event, PoolOptions};
 use cenote_core::wire::Flags;
-use cenote_endpoint::{Ending, Endpoint, Fault, Script, Settings};
+use cenote_endpoint::{Ending, Endpoint, Fault, ListenOptions, Script, Settings};
 use cenote_shell::connection::operation::OperationOptions;
 use cenote_shell::pool::CLOSE_GRACE;
 
@@ -201,14 +201,17 @@ fn a_late_reply_that_breaks_the_protocol_costs_the_connection(shell: Shell) {
         Fault::OpCode { value: 7 },
         Fault::ResponseTo { off_by: 1 },
         Fault::CompressorId { value: 9 },
-        Fault::Bomb { bytes: 50_000_000, claimed: None },
+        Fault::Bomb { bytes: 200_000, claimed: None },
         Fault::Checksum,
         Fault::Twice,
         Fault::Close,
         Fault::Reset,
         Fault::Cut { bytes: 20, then: Ending::Close },
     ] {
-        let endpoint = plain();
+        // A small limit, so that what is too large takes no time to make.
+        let mut settings = Settings::default();
+        settings.limits.message_size = 100_000;
+        let endpoint = Endpoint::start(settings, ListenOptions::default()).expect("it starts");
         let (pool, events) = pool(shell, &endpoint.uri(), "maxPoolSize=1");
         ping(&pool);
         block_ping(&endpoint, 150);
