@@ -1,5 +1,4 @@
-//! The log messages of both shells, through `tracing`. In a process of its own: a subscriber is for all
-//! of it.
+//! The log messages of both shells, through `tracing`. The subscriber is that of the whole process.
 
 use std::fmt::{Debug, Write};
 use std::io;
@@ -14,6 +13,7 @@ use cenote_core::error::{ConnectionError, Stage};
 use cenote_core::log::LogSettings;
 use cenote_core::pool::PoolOptions;
 use cenote_mio::Recording;
+use cenote_test_runtimes::alone;
 use tokio::runtime;
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
@@ -165,29 +165,32 @@ fn on_mio(address: ServerAddress, options: PoolOptions) {
 // PS-07, LG-01, LG-40, LG-41, LG-43, LG-47
 #[test]
 fn messages_have_the_words_and_keys_of_the_specification() {
-    let lines = Lines::default();
-    tracing::subscriber::set_global_default(lines.clone()).unwrap();
-    for shell in [on_tokio, on_mio] {
-        let options = PoolOptions::default().with_max_pool_size(2);
-        shell(ServerAddress::tcp("db.example.com", 27018).unwrap(), options);
-        let mut said = std::mem::take(&mut *lines.0.lock().unwrap());
-        let messages = said.split_off(WARNINGS.len());
-        for (warning, expected) in said.iter().zip(WARNINGS) {
-            assert!(warning.starts_with(expected) && !warning.contains("secret"), "{warning}");
+    alone(|| {
+        let lines = Lines::default();
+        tracing::subscriber::set_global_default(lines.clone()).unwrap();
+        for shell in [on_tokio, on_mio] {
+            let options = PoolOptions::default().with_max_pool_size(2);
+            shell(ServerAddress::tcp("db.example.com", 27018).unwrap(), options);
+            let mut said = std::mem::take(&mut *lines.0.lock().unwrap());
+            let messages = said.split_off(WARNINGS.len());
+            for (warning, expected) in said.iter().zip(WARNINGS) {
+                assert!(warning.starts_with(expected) && !warning.contains("secret"), "{warning}");
+            }
+            assert_eq!(messages, expected(), "{messages:#?}");
         }
-        assert_eq!(messages, expected(), "{messages:#?}");
-    }
-    with_a_subscriber_that_blocks();
-    with_traces_that_fail_and_succeed(&lines);
-    with_a_possible_leak(&lines);
-    with_a_connector_that_does_not_return(&lines);
-    let said = lines.0.lock().unwrap();
-    let dropped: Vec<_> = said.iter().filter(|line| line.contains("dropped")).collect();
-    let text = "WARN message=Events are dropped: a subscriber blocks, or takes too long";
-    assert_eq!(dropped, [&format!("{text} serverHost=db.example.com serverPort=27017")]);
-    let gave_up: Vec<_> = said.iter().filter(|line| line.contains("without waiting")).collect();
-    let text = "WARN message=Connection pool closed without waiting longer: a subscriber blocks";
-    assert_eq!(gave_up, [&format!("{text} serverHost=db.example.com serverPort=27017")]);
+        with_a_subscriber_that_blocks();
+        with_traces_that_fail_and_succeed(&lines);
+        with_a_possible_leak(&lines);
+        with_a_connector_that_does_not_return(&lines);
+        let said = lines.0.lock().unwrap();
+        let dropped: Vec<_> = said.iter().filter(|line| line.contains("dropped")).collect();
+        let text = "WARN message=Events are dropped: a subscriber blocks, or takes too long";
+        assert_eq!(dropped, [&format!("{text} serverHost=db.example.com serverPort=27017")]);
+        let gave_up: Vec<_> = said.iter().filter(|line| line.contains("without waiting")).collect();
+        let text =
+            "WARN message=Connection pool closed without waiting longer: a subscriber blocks";
+        assert_eq!(gave_up, [&format!("{text} serverHost=db.example.com serverPort=27017")]);
+    });
 }
 
 /// Which is logged once, without a callback.
@@ -341,7 +344,7 @@ fn expected() -> [String; 13] {
 #[test]
 fn errors_are_cut_where_the_environment_says() {
     let same = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "messages_have_the_words_and_keys_of_the_specification"])
+        .args(["--exact", "logging::messages_have_the_words_and_keys_of_the_specification"])
         .env(LogSettings::VARIABLE, "3")
         .output()
         .unwrap();

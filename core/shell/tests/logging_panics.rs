@@ -1,10 +1,11 @@
-//! A collector of log messages that panics. In a process of its own: it is for all of it.
+//! A collector of log messages that panics, for the whole process.
 
 use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use cenote_core::error::ConnectionError;
+use cenote_test_runtimes::alone;
 use tokio::runtime;
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Metadata, Subscriber};
@@ -64,13 +65,15 @@ impl cenote_mio::Connector<cenote_mio::EventLoop> for Instantly {
 
 #[test]
 fn whoever_else_is_told_does_not_notice() {
-    tracing::subscriber::set_global_default(Panics).unwrap();
-    for shell in [on_tokio, on_mio] {
-        let told = Arc::new(AtomicUsize::new(0));
-        shell(Arc::clone(&told));
-        // Created, ready; started, created, ready, checked out; checked in, closed; closed.
-        assert_eq!(told.load(Ordering::Relaxed), 9);
-    }
+    alone(|| {
+        tracing::subscriber::set_global_default(Panics).unwrap();
+        for shell in [on_tokio, on_mio] {
+            let told = Arc::new(AtomicUsize::new(0));
+            shell(Arc::clone(&told));
+            // Created, ready; started, created, ready, checked out; checked in, closed; closed.
+            assert_eq!(told.load(Ordering::Relaxed), 9);
+        }
+    });
 }
 
 fn on_tokio(told: Arc<AtomicUsize>) {

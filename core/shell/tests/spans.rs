@@ -11,6 +11,7 @@ use bson::rawdoc;
 use cenote_core::error::{ConnectionError, Stage};
 use cenote_core::pool::PoolOptions;
 use cenote_endpoint::{Endpoint, ListenOptions, Settings, User};
+use cenote_test_runtimes::alone;
 use cenote_tokio::{Builder, Connector, HandshakeReporter, Pool, Target, Tokio};
 use opentelemetry::trace::{FutureExt, SpanId, TraceContextExt, TraceId, Tracer, TracerProvider};
 use opentelemetry::{Context, KeyValue};
@@ -371,31 +372,39 @@ fn begin() -> (Context, TraceId, SpanId) {
     (context, ids.trace_id(), ids.span_id())
 }
 
-#[tokio::test]
-async fn a_trace_of_opentelemetry_has_them_on_tokio() {
-    let (context, trace, request) = begin();
-    let server = server();
-    let pool = Pool::builder(&server.uri().replace("127.0.0.1", "localhost")).expect("good");
-    let pool: Pool = pool.build().expect("good options");
-    pool.ready();
-    drop(pool.check_out().with_context(context.clone()).await.expect("a connection"));
-    context.span().end();
-    check_trace(trace, request, &server);
-    pool.close().await;
+#[test]
+fn a_trace_of_opentelemetry_has_them_on_tokio() {
+    alone(|| {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        runtime.expect("a runtime").block_on(async {
+            let (context, trace, request) = begin();
+            let server = server();
+            let pool =
+                Pool::builder(&server.uri().replace("127.0.0.1", "localhost")).expect("good");
+            let pool: Pool = pool.build().expect("good options");
+            pool.ready();
+            drop(pool.check_out().with_context(context.clone()).await.expect("a connection"));
+            context.span().end();
+            check_trace(trace, request, &server);
+            pool.close().await;
+        });
+    });
 }
 
 #[test]
 fn a_trace_of_opentelemetry_has_them_on_mio() {
-    let (context, trace, request) = begin();
-    let server = server();
-    let uri = server.uri().replace("127.0.0.1", "localhost");
-    let pool: cenote_mio::Pool =
-        cenote_mio::Pool::builder(&uri).expect("good").build().expect("good options");
-    pool.ready();
-    let attached = context.clone().attach();
-    drop(pool.check_out().expect("a connection"));
-    drop(attached);
-    context.span().end();
-    check_trace(trace, request, &server);
-    pool.close();
+    alone(|| {
+        let (context, trace, request) = begin();
+        let server = server();
+        let uri = server.uri().replace("127.0.0.1", "localhost");
+        let pool: cenote_mio::Pool =
+            cenote_mio::Pool::builder(&uri).expect("good").build().expect("good options");
+        pool.ready();
+        let attached = context.clone().attach();
+        drop(pool.check_out().expect("a connection"));
+        drop(attached);
+        context.span().end();
+        check_trace(trace, request, &server);
+        pool.close();
+    });
 }

@@ -24,9 +24,9 @@ use cenote_tokio::Tokio;
 /// Makes a test of each of these functions on each runtime.
 macro_rules! on_all_runtimes {
     ($($test:ident),* $(,)?) => {
-        crate::blocking::on_runtime!(on_tokio, cenote_tokio::Tokio, $($test),*);
-        crate::blocking::on_runtime!(on_mio, cenote_mio::EventLoop, $($test),*);
-        crate::blocking::on_runtime!(on_smol, cenote_smol::Smol, $($test),*);
+        crate::pool::blocking::on_runtime!(on_tokio, cenote_tokio::Tokio, $($test),*);
+        crate::pool::blocking::on_runtime!(on_mio, cenote_mio::EventLoop, $($test),*);
+        crate::pool::blocking::on_runtime!(on_smol, cenote_smol::Smol, $($test),*);
     };
 }
 

@@ -12,8 +12,8 @@ use cenote_shell::connection::{Connector, HandshakeReporter, Target};
 use cenote_shell::failure::Failure;
 use cenote_shell::runtime::Runtime;
 
-use crate::blocking::{TestConnection, TestPool, TestRuntime, on_all_runtimes};
-use crate::world::{Gate, Log, at_most, builder, checked, failure, until};
+use crate::pool::blocking::{TestConnection, TestPool, TestRuntime, on_all_runtimes};
+use crate::pool::world::{Gate, Log, at_most, builder, checked, failure, until};
 
 on_all_runtimes!(
     a_failed_establishment_is_reported_first,

@@ -14,8 +14,8 @@ use cenote_shell::inspect::InspectError;
 use serde_json::Value;
 use tempfile::tempdir;
 
-use crate::blocking::{TestConnection, TestPool, TestRuntime, on_all_runtimes};
-use crate::world::{Gate, at_most, builder, failure, unobserved, until};
+use crate::pool::blocking::{TestConnection, TestPool, TestRuntime, on_all_runtimes};
+use crate::pool::world::{Gate, at_most, builder, failure, unobserved, until};
 
 on_all_runtimes!(
     holders_and_requests_are_shown,

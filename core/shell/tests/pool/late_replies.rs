@@ -8,8 +8,8 @@ use std::time::Duration;
 use cenote_core::error::{ConnectionError, Stage};
 use cenote_shell::pool::CLOSE_GRACE;
 
-use crate::blocking::{TestConnection, TestPool, TestRuntime, on_all_runtimes};
-use crate::world::{Gate, at_most, builder, failure, until};
+use crate::pool::blocking::{TestConnection, TestPool, TestRuntime, on_all_runtimes};
+use crate::pool::world::{Gate, at_most, builder, failure, until};
 
 on_all_runtimes!(
     a_task_ends_that_began_before_the_earlier_one_of_its_connection_had_ended,

@@ -7,8 +7,8 @@ use cenote_core::error::PoolError;
 use cenote_core::pool::Purpose;
 use cenote_shell::pool::leak::DEFAULT_LEAK_DETECTION_THRESHOLD;
 
-use crate::blocking::{TestPool, TestRuntime, on_all_runtimes};
-use crate::world::{Gate, at_most, builder};
+use crate::pool::blocking::{TestPool, TestRuntime, on_all_runtimes};
+use crate::pool::world::{Gate, at_most, builder};
 
 on_all_runtimes!(
     a_connection_that_is_out_for_long_is_reported,

@@ -12,8 +12,8 @@ use cenote_shell::builder::{BuildError, Builder};
 use cenote_shell::connection::{Connector, HandshakeReporter, Target};
 use cenote_shell::runtime::Runtime;
 
-use crate::blocking::{TestPool, TestRuntime, on_all_runtimes};
-use crate::world::{
+use crate::pool::blocking::{TestPool, TestRuntime, on_all_runtimes};
+use crate::pool::world::{
     Gate, at_most, builder, checked, checked_by, failure, ready, unobserved, until,
 };
 

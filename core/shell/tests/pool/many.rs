@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::blocking::{TestPool, TestRuntime, on_all_runtimes};
-use crate::world::{Gate, at_most, failure, ready};
+use crate::pool::blocking::{TestPool, TestRuntime, on_all_runtimes};
+use crate::pool::world::{Gate, at_most, failure, ready};
 
 on_all_runtimes!(the_pool_size_holds_and_nothing_is_lost,);
 

@@ -25,8 +25,8 @@ use cenote_shell::builder::Builder;
 use cenote_shell::connection::MongoConnector;
 use cenote_shell::runtime::Network;
 
-use crate::blocking::{TestConnection, TestPool, TestRuntime, on_all_runtimes};
-use crate::world::{Gate, at_most, builder, failure, until};
+use crate::pool::blocking::{TestConnection, TestPool, TestRuntime, on_all_runtimes};
+use crate::pool::world::{Gate, at_most, builder, failure, until};
 
 on_all_runtimes!(
     every_metric_of_a_run,

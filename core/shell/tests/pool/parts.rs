@@ -25,7 +25,7 @@ use cenote_smol::Smol;
 use futures_io::{AsyncRead, AsyncWrite};
 use smol::io::{AsyncReadExt, AsyncWriteExt};
 
-use crate::world::{checked, failure};
+use crate::pool::world::{checked, failure};
 
 struct Sleeper;
 

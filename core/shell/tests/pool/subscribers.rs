@@ -9,8 +9,8 @@ use cenote_core::error::OperationError;
 use cenote_core::pool::Event;
 use cenote_shell::pool::CLOSE_GRACE;
 
-use crate::blocking::{TestConnection, TestPool, TestRuntime, on_all_runtimes};
-use crate::world::{Gate, Log, at_most, builder, failure, until};
+use crate::pool::blocking::{TestConnection, TestPool, TestRuntime, on_all_runtimes};
+use crate::pool::world::{Gate, Log, at_most, builder, failure, until};
 
 on_all_runtimes!(
     a_panic_in_a_subscriber_does_not_affect_others,

@@ -5,8 +5,8 @@ use std::thread;
 
 use cenote_core::pool::PoolOptions;
 
-use crate::blocking::{TestConnection, TestPool, TestRuntime, on_all_runtimes};
-use crate::world::{Gate, at_most, failure, ready, until};
+use crate::pool::blocking::{TestConnection, TestPool, TestRuntime, on_all_runtimes};
+use crate::pool::world::{Gate, at_most, failure, ready, until};
 
 on_all_runtimes!(
     only_an_available_connection_is_returned,

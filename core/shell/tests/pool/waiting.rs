@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use cenote_core::error::{RetryWrites, Wait, WaitLimit};
 use cenote_core::pool::{CheckOutError, PoolOptions};
 
-use crate::blocking::{TestPool, TestRuntime, on_all_runtimes};
-use crate::world::{Gate, at_most, failure, ready, until};
+use crate::pool::blocking::{TestPool, TestRuntime, on_all_runtimes};
+use crate::pool::world::{Gate, at_most, failure, ready, until};
 
 on_all_runtimes!(
     a_connection_is_made_once_and_used_again,

@@ -5,8 +5,8 @@ use std::thread;
 
 use cenote_core::pool::PoolOptions;
 
-use crate::blocking::{TestPool, TestRuntime, on_all_runtimes};
-use crate::world::{Gate, at_most, failure, ready, until};
+use crate::pool::blocking::{TestPool, TestRuntime, on_all_runtimes};
+use crate::pool::world::{Gate, at_most, failure, ready, until};
 
 on_all_runtimes!(
     the_given_number_of_connections_is_idle_afterwards,

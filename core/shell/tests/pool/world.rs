@@ -13,7 +13,7 @@ use cenote_shell::connection::{Connector, DrainReporter, HandshakeReporter, Targ
 use cenote_shell::event::PoolEvent;
 use cenote_shell::runtime::Runtime;
 
-use crate::blocking::{TestPool, TestRuntime};
+use crate::pool::blocking::{TestPool, TestRuntime};
 
 /// Opens a connection for each permit. Connections whose numbers are in `refuse` fail.
 #[derive(Clone)]

@@ -13,7 +13,7 @@ use cenote_mio::{
 use cenote_replay::random::SplitMix;
 use mio::{Events, Poll, Token, Waker};
 
-use crate::modes::{
+use crate::recorded::modes::{
     Order, RandomConnector, SECRET, Socket, UseEnd, gone, options, order, reset, use_end,
 };
 

@@ -8,7 +8,7 @@ use cenote_tokio::{Builder, Connector, HandshakeReporter, Pool, Target, Tokio};
 use tokio::runtime;
 use tokio::time::{Instant, sleep, timeout};
 
-use crate::modes::{
+use crate::recorded::modes::{
     Order, RandomConnector, SECRET, Socket, UseEnd, gone, options, order, reset, use_end,
 };
 

@@ -11,8 +11,8 @@ use cenote_core::trace::{ActionRecord, JournalOptions, Replay};
 use cenote_lab::lockstep::strip_input;
 use cenote_tokio::Recording;
 
-use crate::modes::SECRET;
-use crate::{on_mio, on_tokio};
+use crate::recorded::modes::SECRET;
+use crate::recorded::{on_mio, on_tokio};
 
 const RUNS: u64 = 1_000;
 

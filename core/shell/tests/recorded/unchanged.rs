@@ -10,9 +10,11 @@ use cenote_replay::random::SplitMix;
 use cenote_tokio::{Builder, PoolEvent, Recording};
 use mio::Poll;
 
-use crate::modes::{Order, RandomConnector, UseEnd, gone, options, order, reset, use_end};
-use crate::on_tokio::run;
-use crate::replayed::SharedBuffer;
+use crate::recorded::modes::{
+    Order, RandomConnector, UseEnd, gone, options, order, reset, use_end,
+};
+use crate::recorded::on_tokio::run;
+use crate::recorded::replayed::SharedBuffer;
 
 #[test]
 fn a_recorded_pool_on_tokio_tells_the_same_events() {

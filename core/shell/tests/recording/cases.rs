@@ -7,8 +7,8 @@ use cenote_core::trace::{Disclosure, JournalOptions, Replay};
 use cenote_tokio::{Recording, RecordingError};
 use tempfile::tempdir;
 
-use crate::shared_buffer::{Broken, SharedBuffer, Slow, begun_life, life, steps};
-use crate::subject::{Setup, Subject, at_most, failure};
+use crate::recording::shared_buffer::{Broken, SharedBuffer, Slow, begun_life, life, steps};
+use crate::recording::subject::{Setup, Subject, at_most, failure};
 
 /// Two connections, one of them from a failure, and a clear.
 pub(crate) fn live<S: Subject>(pool: &S) {

@@ -8,9 +8,9 @@ use cenote_core::trace::{ActionRecord, Replay};
 use cenote_tokio::{PoolError, RecordingError};
 use tempfile::tempdir;
 
-use crate::cases::{LIFE, live};
-use crate::shared_buffer::{dumps, life};
-use crate::subject::{Setup, Subject, at_most};
+use crate::recording::cases::{LIFE, live};
+use crate::recording::shared_buffer::{dumps, life};
+use crate::recording::subject::{Setup, Subject, at_most};
 
 pub(crate) fn a_dump_tells_how_the_pool_came_to_be_as_it_is<S: Subject>() {
     let folder = tempdir().expect("a folder");

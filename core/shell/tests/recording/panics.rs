@@ -8,8 +8,8 @@ use cenote_core::pool::{Input, PoolOptions};
 use cenote_core::trace::Step;
 use tempfile::tempdir;
 
-use crate::shared_buffer::steps;
-use crate::subject::{OnMio, OnTokio, Setup, Subject, at_most, failure};
+use crate::recording::shared_buffer::steps;
+use crate::recording::subject::{OnMio, OnTokio, Setup, Subject, at_most, failure};
 
 /// One test, because a panic is dumped by every pool that there is.
 #[test]

@@ -16,13 +16,13 @@ use tokio::task::{JoinSet, spawn_local};
 use tokio::time::{Instant, sleep, timeout};
 use turmoil::net::TcpStream;
 
-use crate::client_clock::ClientClock;
-use crate::connector::{Alive, CONNECT_TIMEOUT, SOCKET_TIMEOUT, Simulated};
-use crate::endpoint::{NAME, PORT};
-use crate::impatient;
-use crate::ledger::Ledger;
-use crate::plan::{Plan, Rng};
-use crate::recovery;
+use crate::worlds::client_clock::ClientClock;
+use crate::worlds::connector::{Alive, CONNECT_TIMEOUT, SOCKET_TIMEOUT, Simulated};
+use crate::worlds::endpoint::{NAME, PORT};
+use crate::worlds::impatient;
+use crate::worlds::ledger::Ledger;
+use crate::worlds::plan::{Plan, Rng};
+use crate::worlds::recovery;
 
 /// What is added to every limit for the steps in which the simulated time goes on.
 pub(crate) const SLACK: Duration = Duration::from_millis(100);

@@ -8,9 +8,9 @@ use cenote_core::wire::{Flags, Ids, MessageLimit, MessageWriter};
 use cenote_endpoint::{Ending, Fault, Script, Server};
 use turmoil::Sim;
 
-use crate::client_clock::ClientClock;
-use crate::endpoint::{Host, NAME};
-use crate::plan::{COMMAND, Mischief, Plan, Trouble};
+use crate::worlds::client_clock::ClientClock;
+use crate::worlds::endpoint::{Host, NAME};
+use crate::worlds::plan::{COMMAND, Mischief, Plan, Trouble};
 
 pub(crate) const APP: &str = "app";
 

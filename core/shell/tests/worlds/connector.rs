@@ -12,7 +12,7 @@ use cenote_tokio::{Connection, Connector, HandshakeReporter, MongoConnector, Tar
 use tokio::time::Instant;
 use turmoil::net::TcpStream;
 
-use crate::endpoint::{NAME, PORT};
+use crate::worlds::endpoint::{NAME, PORT};
 
 pub(crate) const CONNECT_TIMEOUT: Duration = Duration::from_millis(1_000);
 

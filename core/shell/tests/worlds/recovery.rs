@@ -7,9 +7,9 @@ use cenote_tokio::Pool;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout_at};
 
-use crate::app::{self, Answer};
-use crate::connector::Simulated;
-use crate::plan::Plan;
+use crate::worlds::app::{self, Answer};
+use crate::worlds::connector::Simulated;
+use crate::worlds::plan::Plan;
 
 /// By when everything works: the slowest way is one socket after the other that is broken without
 /// knowing it, found out by its own timeout.

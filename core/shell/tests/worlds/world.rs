@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use turmoil::Sim;
 
-use crate::app::{self, Log};
-use crate::chaos::{APP, Chaos};
-use crate::client_clock::ClientClock;
-use crate::endpoint::{Host, NAME, PATIENCE};
-use crate::plan::Plan;
+use crate::worlds::app::{self, Log};
+use crate::worlds::chaos::{APP, Chaos};
+use crate::worlds::client_clock::ClientClock;
+use crate::worlds::endpoint::{Host, NAME, PATIENCE};
+use crate::worlds::plan::Plan;
 
 /// How finely the simulated time goes on.
 const TICK: Duration = Duration::from_millis(1);

@@ -10,7 +10,7 @@ use cenote_core::pool::{PoolOptions, Status};
 use cenote_mio::{EventLoop, PoolSource, RequestId};
 use mio::{Events, Poll, Token, Waker};
 
-use crate::world::{Gate, at_most, builder, failure, until};
+use crate::pool::world::{Gate, at_most, builder, failure, until};
 
 const WAKER: Token = Token(7);
 const TOKENS: Range<usize> = 100..200;

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use cenote_core::error::{ConnectionError, Stage};
 use cenote_mio::{Builder, Connector, EventLoop, HandshakeReporter, OperationError, Pool, Target};
 
-use crate::world::{Gate, at_most, builder, checked, failure, ready, until};
+use crate::pool::world::{Gate, at_most, builder, checked, failure, ready, until};
 
 /// Much longer than these tests take.
 const LONG: Duration = Duration::from_secs(20);

@@ -8,7 +8,7 @@ use cenote_tokio::{Builder, Connector, HandshakeReporter, Pool, PooledConnection
 use tokio::time::{Instant, advance, sleep};
 
 use super::world::{Gate, at_most, builder, failure, settle};
-use crate::metrics::Readings;
+use crate::pool::metrics::Readings;
 
 const EIGHTH: Duration = Duration::from_millis(125);
 

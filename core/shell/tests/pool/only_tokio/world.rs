@@ -3,7 +3,7 @@
 use cenote_core::pool::PoolOptions;
 use cenote_tokio::{Builder, Pool};
 
-pub(super) use crate::world::{Gate, Log, at_most, checked, failure, unobserved};
+pub(super) use crate::pool::world::{Gate, Log, at_most, checked, failure, unobserved};
 
 pub(super) fn builder(gate: &Gate, options: PoolOptions) -> Builder<Gate> {
     checked(unobserved(gate, options))

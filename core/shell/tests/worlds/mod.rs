@@ -1,7 +1,7 @@
 //! The tokio shell and the endpoint in simulated worlds: one thread, virtual time, a network that
 //! drops, holds and delays, and a server that crashes and misbehaves, all of it by a seed.
 //!
-//! `CENOTE_WORLDS=FROM..TO cargo test -p cenote-shell --test worlds` runs other worlds than the usual
+//! `CENOTE_WORLDS=FROM..TO cargo test -p cenote-shell --test shell worlds` runs other worlds than the usual
 //! ones; a world that fails says how to have it again.
 
 mod app;
@@ -122,7 +122,7 @@ fn live(plan: &Plan) -> world::Lived {
     };
     panic!(
         "world {seed}: {failure}\n{plan:#?}\nagain: CENOTE_WORLDS={seed}..{} cargo test -p cenote-shell \
-         --test worlds everything",
+         --test shell worlds::everything",
         seed + 1
     );
 }
