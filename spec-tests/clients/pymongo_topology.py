@@ -2,7 +2,7 @@
 
 Reads a request a line on standard input, and answers each with a line of JSON on standard output, until the input
 ends. `{"connect": URI}` connects to another deployment, `{"connect": URI, "names": PORT}` asks the name server at this
-port of 127.0.0.1 for its SRV records, and `{}` asks what the topology is now. `spec-tests/tests/pymongo` runs this.
+port of 127.0.0.1 for its SRV records, and `{}` asks what the topology is now. `spec-tests/tests/clients/pymongo` runs this.
 """
 
 import json

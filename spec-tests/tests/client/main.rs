@@ -12,6 +12,7 @@ mod discovery;
 mod inspection;
 mod load_balanced;
 mod load_balanced_trouble;
+mod logging;
 mod metadata;
 mod new_credentials;
 mod oidc;
@@ -32,6 +33,8 @@ mod shortage;
 mod srv;
 mod storm;
 mod subscribers;
+#[cfg(target_os = "linux")]
+mod threads;
 mod timeouts;
 mod topology_events;
 mod trouble;

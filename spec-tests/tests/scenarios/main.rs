@@ -1,9 +1,13 @@
-//! Our own pool tests in the format of the official ones, for what those leave open; and proof that
-//! the runner notices when a file and the machine disagree.
+//! Our own tests in the formats of the official ones, for what those leave open; and proof that the runners notice when
+//! a file and the machine or a shell disagree.
 
+mod bad;
 mod bites;
 mod log;
+mod on_sockets;
 mod refusals;
+mod unified;
+mod uri;
 
 use std::path::{Path, PathBuf};
 

@@ -56,7 +56,7 @@ inputs!(
 
 /// What no runtime produces here.
 const MISSING: [&str; 1] = [
-    // Needs a child process: `tests/fork` and `tests/mio_fork.rs` check that it is recorded there, on tokio and
+    // Needs a child process: `tests/fork` and `only_mio/fork.rs` check that it is recorded there, on tokio and
     // mio. Without threads of its executor, smol cannot go on in a child.
     "ResetAfterFork",
 ];

@@ -11,7 +11,7 @@ use cenote_endpoint::{
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use crate::client::{End, World};
+use crate::server::client::{End, World};
 
 /// Something that happens to a server.
 #[derive(Clone, Debug)]

@@ -8,8 +8,8 @@ use cenote_endpoint::{
     SettingsError, User,
 };
 
-use crate::client::World;
-use crate::scram_client::{self as scram, Kind};
+use crate::server::client::World;
+use crate::server::scram_client::{self as scram, Kind};
 
 const FEW: ScramSettings =
     ScramSettings { sha1_iterations: 40, sha256_iterations: 50, skip_empty_exchange: true };

@@ -7,7 +7,7 @@ use bson::{Document, RawDocumentBuf, rawdoc};
 use cenote_core::wire::Flags;
 use cenote_endpoint::{ConnectionId, Limits, LoadBalanced, ReplicaSet, Role, Settings, Topology};
 
-use crate::client::World;
+use crate::server::client::World;
 
 /// A world with so many documents in `test.birds`.
 fn with_birds(count: i32) -> (World, ConnectionId) {

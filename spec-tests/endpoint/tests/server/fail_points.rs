@@ -4,7 +4,7 @@ use bson::{Document, RawDocumentBuf, doc, rawdoc};
 use cenote_core::wire::Flags;
 use cenote_endpoint::{Settings, Topology};
 
-use crate::client::{End, World};
+use crate::server::client::{End, World};
 
 /// Sets the fail point with that mode and data.
 fn set(world: &mut World, mode: impl Into<bson::Bson>, data: Document) {

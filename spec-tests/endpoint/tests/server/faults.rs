@@ -7,7 +7,7 @@ use bson::{RawDocumentBuf, rawdoc};
 use cenote_core::wire::{Flags, Framer, Message, MessageLimit, WireError, decompress};
 use cenote_endpoint::{ConnectionId, Ending, Fault, Script, Settings};
 
-use crate::client::{End, World};
+use crate::server::client::{End, World};
 
 fn ping() -> RawDocumentBuf {
     rawdoc! { "ping": 1 }

@@ -6,7 +6,7 @@ use cenote_core::wire::{
 };
 use cenote_endpoint::{LoadBalanced, ReplicaSet, Role, Settings, Topology};
 
-use crate::client::{End, World};
+use crate::server::client::{End, World};
 
 fn client(name: &str) -> RawDocumentBuf {
     rawdoc! {

@@ -6,7 +6,7 @@ use bson::{Document, RawDocumentBuf, doc, rawdoc};
 use cenote_core::wire::{CompressorId, Flags, ZlibLevel};
 use cenote_endpoint::{ConnectionId, Fault, ReplicaSet, Script, Settings, Topology};
 
-use crate::client::{End, World};
+use crate::server::client::{End, World};
 
 fn replica_set() -> World {
     let topology = Topology::ReplicaSet(ReplicaSet::primary("rs"));

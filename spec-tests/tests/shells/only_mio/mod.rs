@@ -1,7 +1,10 @@
 //! What mio alone can do.
 
 mod embedded;
+#[cfg(target_os = "linux")]
+mod embedded_threads;
 mod foreign;
+mod fork;
 mod streams;
 mod transports;
 mod world;

@@ -1,0 +1,6 @@
+//! What clients on all runtimes log, through `tracing`.
+
+mod messages;
+mod run;
+mod selection;
+mod topology;

@@ -1,0 +1,4 @@
+//! What pages, packages and workflows say of the code.
+
+mod packages;
+mod requirements;
