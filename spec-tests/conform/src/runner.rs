@@ -58,7 +58,7 @@ impl<'t, T: Target> Runner<'t, T> {
     }
 
     /// Plays a file, or all files of a folder and the folders below it. A file that exists as JSON and
-    /// as YAML is played once; both must have the same content. A pool that panics fails its scenario.
+    /// as YAML is played once, as JSON. A pool that panics fails its scenario.
     ///
     /// # Errors
     ///
@@ -66,7 +66,7 @@ impl<'t, T: Target> Runner<'t, T> {
     pub fn run(&self, path: &Path) -> Result<Report, Unreadable> {
         let mut scenarios = Vec::new();
         for file in some_test_files(path)? {
-            let scenario = Scenario::new(&Document::read_with_twin(&file)?)?;
+            let scenario = Scenario::new(&Document::read(&file)?)?;
             scenarios.push((file, scenario));
         }
         let outcomes = parallel::map(&scenarios, self.threads, |(file, scenario)| {

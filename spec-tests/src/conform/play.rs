@@ -18,7 +18,7 @@ pub(super) const NO_TEST: &str = "a file without a test shows nothing";
 /// path, target by target, in the order of the names of the files. A file that is not played is reported with the
 /// reason; the others are played all the same.
 ///
-/// A file that exists as JSON and as YAML is played once; both must have the same content. Several files are played at
+/// A file that exists as JSON and as YAML is played once, as JSON. Several files are played at
 /// once, unless they share a server.
 ///
 /// # Errors
@@ -65,7 +65,7 @@ fn read(
             continue;
         }
         let read = Runner::of(&file, targets, place)
-            .and_then(|runner| Ok((Arc::new(Document::read_with_twin(&file)?), runner)));
+            .and_then(|runner| Ok((Arc::new(Document::read(&file)?), runner)));
         match read {
             Ok((document, runner)) => {
                 let of_runner = targets.iter().filter(|target| runner.targets().contains(target));

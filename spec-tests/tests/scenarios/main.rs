@@ -1,7 +1,6 @@
 //! Our own tests in the formats of the official ones, for what those leave open; and proof that the runners notice when
 //! a file and the machine or a shell disagree.
 
-mod bad;
 mod bites;
 mod log;
 mod on_sockets;

@@ -1,125 +1,89 @@
-//! The line of every key of a JSON text, and duplicate keys: `serde_json` reports neither.
+//! The line of every value of a JSON text, and duplicate keys: `serde_json` reports neither.
 
 use std::collections::BTreeSet;
+use std::fmt;
+
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use serde_json::value::RawValue;
 
 use super::place::{Lines, child};
 
-/// A duplicate key, and the line of its second occurrence.
+/// A duplicate key, and the line of its second value.
 #[derive(Debug)]
 pub(super) struct DuplicateKey {
     pub(super) line: usize,
     pub(super) key: String,
 }
 
-/// The line of every key and item of a text that is known to be JSON.
+/// The line of every value of a text that is known to be JSON.
 ///
 /// # Errors
 ///
 /// A duplicate key.
 pub(super) fn lines(text: &str) -> Result<Lines, DuplicateKey> {
-    let mut scanner = Scanner { text, at: 0, line: 1, lines: Lines::new() };
-    scanner.value("")?;
-    Ok(scanner.lines)
+    let mut reader = Reader { text, at: 0, line: 1, lines: Lines::new() };
+    if let Ok(value) = serde_json::from_str(text) {
+        reader.value(value, "")?;
+    }
+    Ok(reader.lines)
 }
 
-struct Scanner<'t> {
+struct Reader<'t> {
     text: &'t str,
     at: usize,
+    /// That of the place `at`.
     line: usize,
     lines: Lines,
 }
 
-impl Scanner<'_> {
-    /// Recursion is bounded: `serde_json` has accepted the text and limits its depth.
-    fn value(&mut self, place: &str) -> Result<(), DuplicateKey> {
-        self.skip_white();
-        self.lines.entry(place.to_owned()).or_insert(self.line);
-        match self.next() {
-            Some(b'{') => self.object(place),
-            Some(b'[') => self.array(place),
-            Some(b'"') => {
-                self.string();
-                Ok(())
+impl<'t> Reader<'t> {
+    /// Values are read in the order of the text. `serde_json` has limited their depth.
+    fn value(&mut self, value: &'t RawValue, place: &str) -> Result<(), DuplicateKey> {
+        let text = value.get();
+        let begin = text.as_ptr().addr() - self.text.as_ptr().addr();
+        self.line += self.text[self.at..begin].matches('\n').count();
+        self.at = begin;
+        self.lines.insert(place.to_owned(), self.line);
+        if let Ok(Entries(entries)) = serde_json::from_str(text) {
+            let mut keys = BTreeSet::new();
+            for (key, value) in entries {
+                self.value(value, &child(place, &key))?;
+                if !keys.insert(key.clone()) {
+                    return Err(DuplicateKey { line: self.line, key });
+                }
             }
-            _ => {
-                self.skip(|byte| !b",]} \t\r\n".contains(&byte));
-                Ok(())
+        } else if let Ok(items) = serde_json::from_str::<Vec<_>>(text) {
+            for (index, value) in items.into_iter().enumerate() {
+                self.value(value, &child(place, &index.to_string()))?;
             }
         }
-    }
-
-    fn object(&mut self, place: &str) -> Result<(), DuplicateKey> {
-        let mut keys = BTreeSet::new();
-        self.at += 1;
-        loop {
-            self.skip_white();
-            if self.next() != Some(b'"') {
-                self.at += 1; // The end.
-                return Ok(());
-            }
-            let line = self.line;
-            let key = self.string();
-            let below = child(place, &key);
-            if !keys.insert(key.clone()) {
-                return Err(DuplicateKey { line, key });
-            }
-            self.lines.insert(below.clone(), line);
-            self.skip_to(b':');
-            self.value(&below)?;
-            self.skip_comma();
-        }
-    }
-
-    fn array(&mut self, place: &str) -> Result<(), DuplicateKey> {
-        self.at += 1;
-        for index in 0_usize.. {
-            self.skip_white();
-            if matches!(self.next(), Some(b']') | None) {
-                break;
-            }
-            self.value(&child(place, &index.to_string()))?;
-            self.skip_comma();
-        }
-        self.at += 1;
         Ok(())
     }
+}
 
-    /// Reads a string and moves behind it.
-    fn string(&mut self) -> String {
-        let begins = self.at;
-        self.at += 1;
-        while let Some(byte) = self.next().filter(|byte| *byte != b'"') {
-            self.at += if byte == b'\\' { 2 } else { 1 };
+/// The keys and values of an object, as they are written.
+struct Entries<'t>(Vec<(String, &'t RawValue)>);
+
+impl<'t> Deserialize<'t> for Entries<'t> {
+    fn deserialize<D: Deserializer<'t>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(ReadEntries)
+    }
+}
+
+struct ReadEntries;
+
+impl<'t> Visitor<'t> for ReadEntries {
+    type Value = Entries<'t>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'t>>(self, mut map: A) -> Result<Entries<'t>, A::Error> {
+        let mut entries = Vec::new();
+        while let Some(entry) = map.next_entry()? {
+            entries.push(entry);
         }
-        self.at += 1;
-        let quoted = self.text.get(begins..self.at).unwrap_or_default();
-        serde_json::from_str(quoted).unwrap_or_default()
-    }
-
-    fn skip_comma(&mut self) {
-        self.skip_white();
-        if self.next() == Some(b',') {
-            self.at += 1;
-        }
-    }
-
-    fn skip_to(&mut self, wanted: u8) {
-        self.skip(|byte| byte != wanted);
-        self.at += 1;
-    }
-
-    fn skip_white(&mut self) {
-        self.skip(|byte| byte.is_ascii_whitespace());
-    }
-
-    fn skip(&mut self, while_it_is: impl Fn(u8) -> bool) {
-        while let Some(byte) = self.next().filter(|byte| while_it_is(*byte)) {
-            self.line += usize::from(byte == b'\n');
-            self.at += 1;
-        }
-    }
-
-    fn next(&self) -> Option<u8> {
-        self.text.as_bytes().get(self.at).copied()
+        Ok(Entries(entries))
     }
 }

@@ -2,19 +2,13 @@
 //!
 //! ```text
 //! yaml          text to value, with the line of every key
-//! └ scalar      which texts are numbers, booleans and null
-//! json          the line of every key of JSON
-//! strict        values for serde, without its leniency
+//! json          the line of every value of JSON
 //! nested        places of what hand-written deserializers read
-//! twin          whether a YAML file equals the JSON file of the same name
 //! ```
 
 mod json;
 pub mod nested;
 mod place;
-mod scalar;
-mod strict;
-mod twin;
 mod yaml;
 
 use std::path::{Path, PathBuf};
@@ -23,7 +17,6 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use self::place::{Lines, child, push};
-use self::strict::Strict;
 use crate::error::Unreadable;
 
 /// The content of a file, and the line of each key.
@@ -101,7 +94,11 @@ impl Document {
     ///
     /// The key that is wrong, missing or unknown, and its line.
     pub fn parse<T: DeserializeOwned>(&self) -> Result<T, Unreadable> {
-        serde_path_to_error::deserialize(Strict(&self.value)).map_err(|error| {
+        // To serde, a list is as good as the struct that has these fields in this order.
+        if !self.value.is_object() {
+            return Err(self.refuse("", "it is no object"));
+        }
+        serde_path_to_error::deserialize(&self.value).map_err(|error| {
             let mut place = String::new();
             for segment in error.path() {
                 push(&mut place, &segment.to_string());

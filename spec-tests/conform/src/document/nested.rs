@@ -11,7 +11,6 @@ use serde_json::Value;
 use serde_path_to_error::{Path, Segment};
 
 use super::place::child;
-use super::strict::Strict;
 
 const MARK: char = '\u{1}';
 
@@ -27,7 +26,7 @@ pub fn wrong_at(place: &str, reason: impl Display) -> String {
 ///
 /// The error, with its place below `place`.
 pub fn read<T: DeserializeOwned>(place: &str, value: &Value) -> Result<T, String> {
-    serde_path_to_error::deserialize(Strict(value)).map_err(|error| {
+    serde_path_to_error::deserialize(value).map_err(|error| {
         let place = below(place, error.path(), 0);
         wrong_at(&place, error.inner())
     })
@@ -48,7 +47,7 @@ pub fn read_variant<T: DeserializeOwned>(
         Some(content) => Value::Object([(name.to_owned(), content)].into_iter().collect()),
         None => Value::String(name.to_owned()),
     };
-    serde_path_to_error::deserialize(Strict(&value)).map_err(|error| {
+    serde_path_to_error::deserialize(&value).map_err(|error| {
         let reason = error.inner().to_string();
         if reason.starts_with(&format!("unknown variant `{name}`")) {
             return wrong_at("name", reason);

@@ -26,7 +26,7 @@ enum Column {
 }
 
 /// What is looked at; of several that a path begins with, the last one counts.
-const PLACES: [(&str, Option<Column>); 18] = [
+const PLACES: [(&str, Option<Column>); 17] = [
     ("core", Some(Column::Code)),
     ("core/tests", Some(Column::Test)),
     ("core/shell/tests", Some(Column::ThroughAShell)),
@@ -40,7 +40,6 @@ const PLACES: [(&str, Option<Column>); 18] = [
     ("spec-tests/tests/shells", Some(Column::ThroughAShell)),
     ("spec-tests/tests/shells/blocking.rs", Some(Column::Test)),
     // Ids that are data.
-    ("spec-tests/tests/scenarios/bad", None),
     ("spec-tests/tests/pages/requirements", None),
     ("spec-tests/lab/tests", Some(Column::Test)),
     ("spec-tests/lab/transcripts", Some(Column::Test)),
