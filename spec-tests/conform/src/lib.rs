@@ -61,11 +61,11 @@ pub use self::recorder::{Progress, Recorder, Reply};
 pub use self::report::{Outcome, Report, Verdict};
 pub use self::request::CheckOutRequest;
 pub use self::runner::Runner;
-pub use self::scenario::{
-    FailPoint, Hit, Log, LogMessage, NotOn, RequirementId, Scenario, Version, parse_version,
-};
+pub use self::scenario::{FailPoint, Log, LogMessage, NotOn, Scenario, Version, parse_version};
 pub use self::server::{Server, Servers};
-pub use self::simulation::{SimulatedConnection, SimulatedPool, Simulation};
+pub use self::simulation::{
+    Answer, SimulatedConnection, SimulatedPool, SimulatedServer, Simulation,
+};
 pub use self::target::{Pool, Setup, Target};
 
 /// The README's examples, compiled and run as documentation tests.

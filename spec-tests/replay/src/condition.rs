@@ -315,7 +315,10 @@ mod tests {
             ("action=ReportLeak", Condition::Action("ReportLeak".to_owned())),
             ("step=40", Condition::Step(Comparison::Equal, 40)),
             ("at=1.5s", Condition::At(Comparison::Equal, TimePoint::Seconds(1_500_000_000))),
-            ("at>=03:07", Condition::At(Comparison::AtLeast, TimePoint::OfDay(11_220_000_000_000))),
+            (
+                "at>=03:07",
+                Condition::At(Comparison::AtLeast, TimePoint::OfDay(jiff::civil::time(3, 7, 0, 0))),
+            ),
         ] {
             assert_eq!(text.parse(), Ok(expected.clone()), "{text}");
             assert_eq!(expected.to_string().parse(), Ok(expected), "{text}");

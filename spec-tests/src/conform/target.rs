@@ -2,13 +2,8 @@
 
 use std::fmt;
 
-use cenote_conform::{Document, NotOn, Unreadable};
-
 /// What a file is played on.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, clap::ValueEnum, serde::Deserialize,
-)]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, clap::ValueEnum)]
 pub enum Target {
     /// The state machine itself, under virtual time
     Core,
@@ -53,12 +48,6 @@ impl Target {
     /// The names of some targets, for messages.
     pub(super) fn names(targets: &[Self]) -> String {
         targets.iter().map(|target| target.name()).collect::<Vec<_>>().join(" and ")
-    }
-
-    /// Checks that `notOn` of a file names targets, and not all of them.
-    pub(super) fn check(not_on: &NotOn, document: &Document) -> Result<(), Unreadable> {
-        let checked = not_on.check_names(&Self::ALL.map(Self::name));
-        checked.map_err(|reason| document.refuse_in("notOn", &reason))
     }
 }
 

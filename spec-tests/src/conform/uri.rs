@@ -9,7 +9,7 @@ mod seen;
 
 use std::path::Path;
 
-use cenote_conform::{Document, RequirementId, Unreadable};
+use cenote_conform::{Document, Unreadable};
 
 use cenote_core::uri::{ConnectionString, Mechanism};
 use cenote_mio::{Connector as _, MongoConnector};
@@ -27,7 +27,7 @@ struct File {
     tests: Vec<Test>,
     /// Not of the official format: the rules that the tests are about (docs/audit/scenarios.md).
     #[serde(default, rename = "requirements")]
-    _requirements: Vec<RequirementId>,
+    _requirements: Vec<String>,
 }
 
 #[derive(Deserialize)]

@@ -29,7 +29,7 @@ fn every_message_bites() {
         for (index, message) in messages.iter().enumerate() {
             let at = |key: &str| format!("/log/messages/{index}/{key}");
             let data = message["data"].as_object().into_iter().flat_map(|data| data.keys());
-            let mut spoiled = vec![(at("level"), json!("alert"))];
+            let mut spoiled = vec![(at("level"), json!("alert")), (at("component"), json!("pool"))];
             spoiled.push((at("message"), json!("Connection pool closed")));
             spoiled.extend(data.map(|key| (at(&format!("data/{key}")), Value::Null)));
             for (place, value) in spoiled {
@@ -98,17 +98,6 @@ fn what_cannot_be_logged_is_refused() {
             "log.variables.MONGODB_LOG_ALL: invalid type: integer `7`",
         ),
         ("/log/messages/3/level", json!("loud"), "log.messages.3.level: unknown level `loud`"),
-        (
-            "/log/messages/3/component",
-            json!("pool"),
-            "log.messages.3.component: unknown variant `pool`",
-        ),
-        (
-            "/log/messages/3/message",
-            json!("Connection lost"),
-            "log.messages.3.message: it is unknown",
-        ),
-        ("/log/messages/8/data", json!({ "cause": 42 }), "log.messages.8.data.cause: unknown key"),
         ("/log", json!({ "messages": [], "levels": [] }), "log.levels: a framework has some"),
         ("/log", json!({ "messages": [], "colour": 1 }), "log.colour: unknown field"),
         (

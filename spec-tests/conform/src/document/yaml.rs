@@ -1,4 +1,4 @@
-//! YAML to JSON values: one document, anchors resolved, every key once. Numbers,
+//! YAML to JSON values: one document, anchors and merge keys resolved, every key once. Numbers,
 //! booleans and null are those of YAML 1.2's core schema, so `yes`, `no`, `on` and `off` are texts.
 
 use saphyr::{MarkedYaml, Scalar, ScanError, YamlData, YamlLoader};
@@ -29,13 +29,13 @@ pub(super) fn parse(text: &str) -> Result<(Value, Lines), Fault> {
     let (mut depth, mut last) = (0, Span::default());
     for event in Parser::new_from_str(text) {
         let (event, span) = event?;
-        match event {
-            Event::SequenceStart(..) | Event::MappingStart(..) if depth == DEPTH => {
-                return Err(too_deep(span));
-            }
-            Event::SequenceStart(..) | Event::MappingStart(..) => depth += 1,
-            Event::SequenceEnd | Event::MappingEnd => depth -= 1,
-            _ => {}
+        if matches!(event, Event::SequenceStart(..) | Event::MappingStart(..)) {
+            depth += 1;
+        } else if matches!(event, Event::SequenceEnd | Event::MappingEnd) {
+            depth -= 1;
+        }
+        if depth > DEPTH {
+            return Err(too_deep(span));
         }
         last = span;
         loader.on_event(event, span);
@@ -71,7 +71,9 @@ fn value(
             }
             let whole = text.parse::<u64>().ok();
             let wrong = || fault(span, "the text does not fit its tag");
-            match Scalar::parse_from_cow_and_metadata(text, style, tag.as_ref()).ok_or_else(wrong)? {
+            match Scalar::parse_from_cow_and_metadata(text, style, tag.as_ref())
+                .ok_or_else(wrong)?
+            {
                 Scalar::Null => Ok(Value::Null),
                 Scalar::Boolean(is_so) => Ok(Value::Bool(is_so)),
                 Scalar::Integer(number) => Ok(number.into()),
@@ -89,7 +91,7 @@ fn value(
             items.collect()
         }
         YamlData::Mapping(entries) => {
-            let mut map = Map::new();
+            let (mut map, mut merged) = (Map::new(), Map::new());
             for (key, content) in entries {
                 let YamlData::Representation(text, ..) = key.data else {
                     return Err(fault(key.span, "a key has to be a text"));
@@ -97,11 +99,17 @@ fn value(
                 let below = child(place, &text);
                 lines.insert(below.clone(), key.span.start.line());
                 let content = value(content, &below, depth + 1, lines)?;
+                // YAML 1.1's merge key, which official files have.
+                if let ("<<", Value::Object(content)) = (&*text, &content) {
+                    merged.extend(content.clone());
+                    continue;
+                }
                 if map.insert(text.to_string(), content).is_some() {
                     return Err(fault(key.span, &format!("the key `{text}` is there twice")));
                 }
             }
-            Ok(Value::Object(map))
+            merged.extend(map);
+            Ok(Value::Object(merged))
         }
         YamlData::Tagged(tag, _) => Err(fault(span, &format!("the tag `{tag}` is not known"))),
         YamlData::Alias(_) | YamlData::BadValue | YamlData::Value(_) => {

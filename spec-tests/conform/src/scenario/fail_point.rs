@@ -54,14 +54,13 @@ enum Command {
 }
 
 /// What the server does with a hello that hits the fail point.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Hit {
+pub(crate) struct Hit {
     /// How long the server waits first.
-    pub blocked: Duration,
+    pub(crate) blocked: Duration,
     /// Whether it then closes the connection without a reply.
-    pub close: bool,
+    pub(crate) close: bool,
     /// The error code of the reply; without it the hello succeeds.
-    pub error_code: Option<i32>,
+    pub(crate) error_code: Option<i32>,
 }
 
 impl FailPoint {
@@ -83,8 +82,8 @@ impl FailPoint {
     }
 
     /// A connection with this application name says hello. Returns what happens if it hits the fail
-    /// point; a fail point with `times` counts its hits. For targets that simulate the server.
-    pub fn hit(&mut self, app_name: Option<&str>) -> Option<Hit> {
+    /// point; a fail point with `times` counts its hits.
+    pub(crate) fn hit(&mut self, app_name: Option<&str>) -> Option<Hit> {
         let data = &self.data;
         if data.app_name.is_some() && data.app_name.as_deref() != app_name {
             return None;

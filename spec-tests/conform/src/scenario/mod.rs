@@ -5,22 +5,17 @@
 //! └ extension   what official files do not have
 //! options       how the pool is made
 //! fail_point    how the server fails
-//! expectation   what a scenario can expect of events and errors
 //! log           what is logged
 //! not_on        targets that cannot play the file
-//! requirement   ids of Cenote's requirements
 //! ```
 
 mod event_type;
-mod expectation;
 pub(crate) mod extension;
 mod fail_point;
 mod log;
 mod not_on;
 pub(crate) mod operation;
 mod options;
-mod requirement;
-mod wrong;
 
 use bson::RawDocumentBuf;
 use cenote_core::pool::PoolOptions;
@@ -28,15 +23,14 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 pub(crate) use self::event_type::EventType;
-use self::expectation::{check_error, check_event};
-pub use self::fail_point::{FailPoint, Hit};
+pub use self::fail_point::FailPoint;
+pub(crate) use self::fail_point::Hit;
 pub use self::log::{Log, LogMessage};
 pub use self::not_on::NotOn;
 use self::operation::Operation;
 pub(crate) use self::options::Options;
-pub use self::requirement::RequirementId;
-use self::wrong::Wrong;
 use crate::document::Document;
+use crate::document::nested::wrong_at;
 use crate::error::Unreadable;
 
 /// A scenario: one file of `cmap-format`, or of Cenote's extension of it.
@@ -64,7 +58,7 @@ pub struct Scenario {
     /// Creating the pool fails, and the error contains this text.
     pub(crate) invalid_options: Option<String>,
     #[serde(default, rename = "requirements")]
-    _requirements: Vec<RequirementId>,
+    _requirements: Vec<String>,
     #[serde(default)]
     not_on: NotOn,
     log: Option<Log>,
@@ -97,8 +91,7 @@ impl Scenario {
     /// The first key that is wrong, missing or unknown, and its line.
     pub fn new(document: &Document) -> Result<Self, Unreadable> {
         let scenario: Self = document.parse()?;
-        let checked = scenario.check();
-        checked.map_err(|Wrong { place, reason }| document.refuse_in(&place, &reason))?;
+        scenario.check().map_err(|what| document.refuse_in("", &what))?;
         Ok(scenario)
     }
 
@@ -177,44 +170,33 @@ impl Scenario {
     }
 
     /// What serde cannot check.
-    fn check(&self) -> Result<(), Wrong> {
+    fn check(&self) -> Result<(), String> {
+        let at = |place| move |what: String| wrong_at(place, what);
         if self.version != 1 {
-            let reason = format!("version {} is unknown, 1 is known", self.version);
-            return Err(Wrong::at("version", reason));
+            let what = format!("version {} is unknown, 1 is known", self.version);
+            return Err(wrong_at("version", what));
         }
         if self.style == Style::Unit && (self.fail_point.is_some() || !self.run_on.is_empty()) {
-            return Err(Wrong::at("style", "a unit test has neither failPoint nor runOn"));
+            return Err(wrong_at("style", "a unit test has neither failPoint nor runOn"));
         }
-        self.run_on.iter().try_for_each(RunOn::check).map_err(Wrong::in_part("runOn"))?;
-        if let Some(fail_point) = &self.fail_point {
-            fail_point.check().map_err(Wrong::in_part("failPoint"))?;
-        }
+        self.run_on.iter().try_for_each(RunOn::check).map_err(at("runOn"))?;
+        self.fail_point.as_ref().map_or(Ok(()), FailPoint::check).map_err(at("failPoint"))?;
         let is_refused = self.invalid_options.is_some();
         if is_refused && !(self.operations.is_empty() && self.events.is_empty()) {
-            let reason = "without a pool there are no operations and no events";
-            return Err(Wrong::at("invalidOptions", reason));
+            let what = "without a pool there are no operations and no events";
+            return Err(wrong_at("invalidOptions", what));
         }
         if is_refused && self.log.is_some() {
-            return Err(Wrong::at("log", "without a pool nothing is logged"));
+            return Err(wrong_at("log", "without a pool nothing is logged"));
         }
         let options = if is_refused {
             self.pool_options.unchecked()
         } else {
             self.pool_options.to_pool_options()
         };
-        options.map(drop).map_err(Wrong::in_part("poolOptions"))?;
-        self.not_on.check().map_err(Wrong::in_part("notOn"))?;
+        options.map(drop).map_err(at("poolOptions"))?;
         operation::check(&self.operations)?;
-        if let Some(log) = &self.log {
-            log.check().map_err(Wrong::in_part("log"))?;
-        }
-        if let Some(error) = &self.error {
-            check_error(error).map_err(Wrong::in_part("error"))?;
-        }
-        for (index, event) in self.events.iter().enumerate() {
-            check_event(event).map_err(Wrong::in_part(&format!("events/{index}")))?;
-        }
-        Ok(())
+        self.log.as_ref().map_or(Ok(()), Log::check).map_err(at("log"))
     }
 }
 

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use crate::document::nested::wrong_at;
 use crate::report::Verdict;
 
 /// The targets that cannot play a file, each with the reason: `notOn` in the file.
@@ -17,34 +16,6 @@ impl NotOn {
     #[must_use]
     pub fn contains(&self, target: &str) -> bool {
         self.0.contains_key(target)
-    }
-
-    /// Checks that every target is one of `known` and has a reason, and that at least one of `known` can
-    /// play the file.
-    ///
-    /// # Errors
-    ///
-    /// The first target that is wrong, with its place below `notOn`.
-    pub fn check_names(&self, known: &[&str]) -> Result<(), String> {
-        if let Some(name) = self.0.keys().find(|name| !known.contains(&name.as_str())) {
-            let reason = format!("unknown target, known are {}", known.join(", "));
-            return Err(wrong_at(name, reason));
-        }
-        self.check()?;
-        if self.0.len() == known.len() {
-            return Err("it has to be played somewhere".to_owned());
-        }
-        Ok(())
-    }
-
-    /// Checks that every target has a reason.
-    pub(super) fn check(&self) -> Result<(), String> {
-        match self.0.iter().find(|(_, reason)| reason.is_empty()) {
-            Some((name, _)) => {
-                Err(wrong_at(name, "for each target where it is not played, say why"))
-            }
-            None => Ok(()),
-        }
     }
 
     /// The verdict on a target. A listed target must fail or be unable to play the file: an outdated

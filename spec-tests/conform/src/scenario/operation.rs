@@ -9,7 +9,6 @@ use serde_json::{Map, Value};
 use super::event_type::EventType;
 use super::extension::{Broken, CheckOut, ExpectedCounts};
 use super::options::Options;
-use super::wrong::Wrong;
 use crate::document::nested::{read_variant, wrong_at};
 
 /// One operation, and the thread that executes it.
@@ -153,10 +152,11 @@ impl TryFrom<Map<String, Value>> for Operation {
 
 /// Checks that threads are started before they are used and not used after they are joined, and that
 /// connections are checked out before they are checked in.
-pub(super) fn check(operations: &[Operation]) -> Result<(), Wrong> {
+pub(super) fn check(operations: &[Operation]) -> Result<(), String> {
     let mut names = Names::default();
     for (index, operation) in operations.iter().enumerate() {
-        names.check(operation).map_err(Wrong::in_part(&format!("operations/{index}")))?;
+        let checked = names.check(operation);
+        checked.map_err(|what| wrong_at(&format!("operations/{index}"), what))?;
     }
     Ok(())
 }

@@ -6,8 +6,8 @@ use cenote_core::error::{ConnectionError, PoolError, Stage};
 use cenote_core::pool::{Action, ConnId, Event, Input, Instant, ServiceId};
 use cenote_core::sdam::{self, Context, PoolVerdict};
 
-use super::endpoint::Answer;
 use super::pool::{Simulated, SimulatedConnection, SimulatedPool, Socket};
+use super::server::Answer;
 use crate::scenario::Scenario;
 
 impl SimulatedPool {
@@ -103,7 +103,7 @@ impl SimulatedPool {
     /// Establishing is given up at the deadline of the request that waits for it.
     // CS-05
     fn say_hello(&mut self, id: ConnId, deadline: Option<Instant>) {
-        let Answer { after, result } = self.endpoint.hello(self.app_name.as_deref());
+        let Answer { after, result } = self.server.hello();
         let (at, result) = match deadline {
             Some(deadline) if deadline < self.now + after => {
                 let limit = deadline.saturating_since(self.now);

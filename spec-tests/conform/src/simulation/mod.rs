@@ -6,15 +6,15 @@
 //! ```text
 //! pool        implements the trait of this crate, and owns the time
 //! ├ actions   carries out the actions of the state machine
-//! └ endpoint  the simulated server
+//! └ server    the simulated server
 //! ```
 
 mod actions;
-mod endpoint;
 mod pool;
+mod server;
 
-use self::endpoint::Endpoint;
 pub use self::pool::{SimulatedConnection, SimulatedPool};
+pub use self::server::{Answer, SimulatedServer};
 use crate::target::{Setup, Target};
 
 /// `cenote-core`'s state machine in a simulated shell, under virtual time. It needs no server: the
@@ -30,7 +30,6 @@ impl Target for Simulation {
     }
 
     fn open(&self, setup: Setup) -> Result<SimulatedPool, String> {
-        let endpoint = Endpoint::new(setup.fail_point.clone());
-        SimulatedPool::new(setup, endpoint)
+        SimulatedPool::new(setup)
     }
 }

@@ -14,7 +14,7 @@ use cenote_core::pool::{
     ConnId, Health, Input, Instant, PoolOptions, PoolState, PoolTypes, ServiceId, WaiterId,
 };
 
-use super::endpoint::Endpoint;
+use super::server::SimulatedServer;
 use crate::counts::Counts;
 use crate::error::OperationError;
 use crate::recorder::{Progress, Recorder, Reply};
@@ -48,8 +48,7 @@ pub struct SimulatedPool {
     pub(super) address: Arc<ServerAddress>,
     pub(super) now: Instant,
     pub(super) state: PoolState<Simulated>,
-    pub(super) endpoint: Endpoint,
-    pub(super) app_name: Option<String>,
+    pub(super) server: SimulatedServer,
     pub(super) load_balanced: bool,
     /// Replies of the server, in the order in which they arrive.
     pub(super) replies: BTreeMap<(Instant, u64), (ConnId, Result<(), ConnectionError>)>,
@@ -68,9 +67,9 @@ pub struct SimulatedPool {
 }
 
 impl SimulatedPool {
-    pub(super) fn new(setup: Setup, endpoint: Endpoint) -> Result<Self, String> {
+    pub(super) fn new(setup: Setup) -> Result<Self, String> {
         let mut actions = Vec::new();
-        let address = Arc::new(setup.address());
+        let (address, server) = (Arc::new(setup.address()), SimulatedServer::new(&setup));
         let load_balanced = setup.options.load_balanced == Some(true);
         let state = PoolState::new(Instant::ORIGIN, setup.options, &mut actions)
             .map_err(|reason| reason.to_string())?;
@@ -78,8 +77,7 @@ impl SimulatedPool {
             address,
             now: Instant::ORIGIN,
             state,
-            endpoint,
-            app_name: setup.uri.app_name,
+            server,
             load_balanced,
             replies: BTreeMap::new(),
             hellos: 0,

@@ -44,7 +44,7 @@ pub fn play_document(
     target: Target,
     place: &Place,
 ) -> Result<Vec<Outcome>, Unreadable> {
-    let scenario = read(document)?;
+    let scenario = Scenario::new(document)?;
     let verdict = match target {
         Target::Core => Runner::new(&Simulation).play(&scenario),
         Target::C => Runner::new(&CLibrary).play(&scenario),
@@ -68,7 +68,7 @@ pub fn play_document(
 ///
 /// For a simulated target, which is not a shell.
 pub fn events(document: &Document, target: Target) -> Result<Vec<Value>, String> {
-    let scenario = read(document).map_err(|error| error.to_string())?;
+    let scenario = Scenario::new(document).map_err(|error| error.to_string())?;
     if scenario.has_invalid_options() || scenario.not_on().contains(target.name()) {
         return Ok(Vec::new());
     }
@@ -88,10 +88,4 @@ pub fn events(document: &Document, target: Target) -> Result<Vec<Value>, String>
         }
     }
     Ok(events)
-}
-
-fn read(document: &Document) -> Result<Scenario, Unreadable> {
-    let scenario = Scenario::new(document)?;
-    Target::check(scenario.not_on(), document)?;
-    Ok(scenario)
 }

@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use super::driver;
 use crate::conform::read_preference::Preference;
 use cenote_conform::document::nested::{self, read_variant};
-use cenote_conform::{RequirementId, Version, parse_version};
+use cenote_conform::{Version, parse_version};
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
@@ -31,7 +31,7 @@ pub(super) struct File {
     pub(super) tests: Vec<Test>,
     /// Not of the official format: the rules that the tests are about (docs/audit/scenarios.md).
     #[serde(default, rename = "requirements")]
-    _requirements: Vec<RequirementId>,
+    _requirements: Vec<String>,
     #[serde(default, rename = "_yamlAnchors")]
     _yaml_anchors: Value,
 }
@@ -222,7 +222,8 @@ pub(super) struct TransactionOptions {
 #[serde(deny_unknown_fields)]
 pub(super) struct BucketDefinition {
     pub(super) id: String,
-    pub(super) database: String,
+    #[serde(rename = "database")]
+    _database: String,
 }
 
 #[derive(Clone, Debug, Deserialize)]

@@ -5,7 +5,6 @@
 //!
 //! ```text
 //! format        what a file may say; whatever is not known is refused
-//! └ names       whether what it names is there
 //! exceptions    tests that do not concern this project, with the reason
 //! └ driver      tests that need more of a driver than there is here
 //! venue         the servers: endpoints of their own for each test
@@ -25,7 +24,6 @@ mod exceptions;
 mod expect;
 mod extended_json;
 mod format;
-mod names;
 #[cfg(test)]
 mod tests;
 mod venue;
@@ -38,6 +36,7 @@ use std::time::Duration;
 
 use cenote_conform::{Document, Unreadable};
 
+use self::expect::matching;
 use self::format::{File, Requirement, Serverless, Test, Topology};
 use self::venue::{Needs, Venue};
 use self::world::World;
@@ -60,7 +59,8 @@ pub fn play_document(document: &Document, target: Target) -> Result<Vec<Outcome>
         let reason = "a test that does nothing shows nothing";
         return Err(document.refuse(&format!("tests/{index}/operations"), reason));
     }
-    names::check(&file).map_err(|what| document.refuse_in("", &what))?;
+    let compared = matching::check(&document.value()["tests"]);
+    compared.map_err(|what| document.refuse_in("tests", &what))?;
     let outcome = |test: &Test| {
         let verdict = exceptions::judge(document.path(), test, || play(&file, test, target));
         let (file, description) = (document.path().to_owned(), test.description.clone());

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use bson::rawdoc;
 use cenote_c::action::{Action, ActionKind, CheckOutError};
 use cenote_c::cause::{Cause, cenote_cause_release};
 use cenote_c::checked;
@@ -12,15 +11,12 @@ use cenote_c::pool::NEVER;
 use cenote_c::status::Status;
 use cenote_c::text::TextKind;
 use cenote_c::verdict::PoolVerdict;
-use cenote_conform::{Hit, Scenario};
-use cenote_core::error::{CommandError, ConnectionError, Stage};
+use cenote_conform::{Answer, Scenario};
+use cenote_core::error::{ConnectionError, Stage};
 use cenote_core::pool::Event;
 
 use super::convert;
 use super::pool::{CConnection, CPool};
-
-/// How long connecting and hello take.
-const ROUND_TRIP: u64 = 1_000_000;
 
 impl CPool {
     /// Performs actions until there are none.
@@ -70,16 +66,8 @@ impl CPool {
 
     /// Establishing is given up at the deadline of the request that waits for it.
     fn say_hello(&mut self, action: &Action) {
-        let hit = self.fail_point.as_mut().and_then(|it| it.hit(self.app_name.as_deref()));
-        let blocked = hit.as_ref().map_or(Duration::ZERO, |hit| hit.blocked);
-        let after = ROUND_TRIP + convert::nanos(blocked);
-        let result = match hit {
-            Some(Hit { close: true, .. }) => {
-                Err(ConnectionError::network(Stage::Hello, "closed by the peer"))
-            }
-            Some(Hit { error_code: Some(code), .. }) => Err(refused(code)),
-            Some(_) | None => Ok(()),
-        };
+        let Answer { after, result } = self.server.hello();
+        let after = convert::nanos(after);
         let limit = action.deadline.saturating_sub(self.now);
         let (at, result) = if action.deadline != NEVER && limit < after {
             let limit = Duration::from_nanos(limit);
@@ -157,15 +145,4 @@ impl CPool {
     pub(super) fn must(&self, status: Status) {
         assert_eq!(status, Status::Ok, "{}", checked::last_error());
     }
-}
-
-/// The error reply of `failCommand`, as a real server words it.
-fn refused(code: i32) -> ConnectionError {
-    let message = "Failing command via 'failCommand' failpoint";
-    let mut reply = rawdoc! { "ok": 0.0, "errmsg": message, "code": code };
-    if code == 91 {
-        reply.append(bson::raw::cstr!("codeName"), "ShutdownInProgress");
-    }
-    let error = CommandError::from_reply(&reply).expect("a refusal");
-    ConnectionError::command(Stage::Hello, error)
 }

@@ -13,8 +13,8 @@ use cenote_c::options::Options;
 use cenote_c::pool::{NEVER, Pool, cenote_pool_free};
 use cenote_c::status::Status;
 use cenote_conform::{
-    CheckOutRequest, Counts, FailPoint, Log, LogMessage, OperationError, Progress, Recorder, Reply,
-    Setup,
+    CheckOutRequest, Counts, Log, LogMessage, OperationError, Progress, Recorder, Reply, Setup,
+    SimulatedServer,
 };
 use cenote_core::address::ServerAddress;
 use cenote_core::error::{ConnectionError, Stage};
@@ -34,8 +34,7 @@ pub(in crate::conform::cmap) struct CPool {
     pub(super) address: Arc<ServerAddress>,
     pub(super) now: u64,
     pub(super) options: PoolOptions,
-    pub(super) app_name: Option<String>,
-    pub(super) fail_point: Option<FailPoint>,
+    pub(super) server: SimulatedServer,
     /// Replies of the server, in the order in which they arrive.
     pub(super) replies: BTreeMap<(u64, u64), (u64, Result<(), ConnectionError>)>,
     pub(super) hellos: u64,
@@ -65,9 +64,8 @@ impl CPool {
             handle: handle.map_err(|_| checked::last_error())?,
             address: Arc::new(address),
             now: 0,
+            server: SimulatedServer::new(&setup),
             options: setup.options,
-            app_name: setup.uri.app_name,
-            fail_point: setup.fail_point,
             replies: BTreeMap::new(),
             hellos: 0,
             check_outs: 0,

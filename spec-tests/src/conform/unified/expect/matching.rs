@@ -31,9 +31,6 @@ pub(in crate::conform::unified) fn root(
 ///
 /// An operator that there is not, or an argument that it cannot have, and where.
 pub(in crate::conform::unified) fn check(expected: &Value) -> Result<(), String> {
-    if let Some(inner) = unset_or(expected) {
-        return check(inner).map_err(|what| wrong_at("$$unsetOrMatches", what));
-    }
     for nested in [AS_ROOT, AS_DOCUMENT] {
         if let Some(inner) = argument(expected, nested) {
             return check(inner).map_err(|what| wrong_at(nested, what));
@@ -57,9 +54,6 @@ pub(in crate::conform::unified) fn check(expected: &Value) -> Result<(), String>
 }
 
 fn compare(expected: &Value, seen: Option<&Value>, more: bool) -> Result<(), String> {
-    if let Some(inner) = unset_or(expected) {
-        return seen.map_or(Ok(()), |seen| compare(inner, Some(seen), more));
-    }
     if let Some(inner) = argument(expected, AS_ROOT) {
         return compare(inner, seen, true);
     }
@@ -107,11 +101,6 @@ fn documents(
         Some(key) => Err(format!("{key}: expected nothing, saw {}", seen[key])),
         None => Ok(()),
     }
-}
-
-/// `{"$$unsetOrMatches": …}`: nothing will do, too.
-fn unset_or(expected: &Value) -> Option<&Value> {
-    argument(expected, "$$unsetOrMatches")
 }
 
 /// `{"$$matchAsRoot": …}`: there may be more.
@@ -196,7 +185,6 @@ mod tests {
             (json!({ "a": { "$$lte": "9" } }), "unknown operator"),
             (json!({ "x": { "$$exists": true } }), "saw nothing"),
             (json!({ "a": { "$$type": "int64" } }), "unknown operator"),
-            (json!({ "a": { "$$unsetOrMatches": 2 } }), "a: expected 2, saw 1"),
             (json!({ "a": { "$$matchesEntity": 1 } }), "unknown operator"),
         ] {
             let shown = bad.to_string();

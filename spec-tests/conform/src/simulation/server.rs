@@ -7,33 +7,39 @@ use bson::rawdoc;
 use cenote_core::error::{CommandError, ConnectionError, Stage};
 
 use crate::scenario::{FailPoint, Hit};
+use crate::target::Setup;
 
-/// A server of which only the reply to hello matters, which stands for the whole handshake.
+/// A server of which only the reply to hello matters, which stands for the whole handshake. For targets
+/// under virtual time.
 #[derive(Debug)]
-pub(super) struct Endpoint {
+pub struct SimulatedServer {
     fail_point: Option<FailPoint>,
+    app_name: Option<String>,
 }
 
 /// The reply to a hello.
 #[derive(Debug)]
-pub(super) struct Answer {
+pub struct Answer {
     /// How long it takes.
-    pub(super) after: Duration,
+    pub after: Duration,
     /// Whether the connection is established then.
-    pub(super) result: Result<(), ConnectionError>,
+    pub result: Result<(), ConnectionError>,
 }
 
-impl Endpoint {
+impl SimulatedServer {
     /// How long connecting and hello take. Not 0, so that scenarios can act while a connection is
     /// being established.
     const ROUND_TRIP: Duration = Duration::from_millis(1);
 
-    pub(super) const fn new(fail_point: Option<FailPoint>) -> Self {
-        Self { fail_point }
+    /// The server for this pool.
+    #[must_use]
+    pub fn new(setup: &Setup) -> Self {
+        Self { fail_point: setup.fail_point.clone(), app_name: setup.uri.app_name.clone() }
     }
 
-    /// A connection with this application name says hello.
-    pub(super) fn hello(&mut self, app_name: Option<&str>) -> Answer {
+    /// A connection of the pool says hello.
+    pub fn hello(&mut self) -> Answer {
+        let app_name = self.app_name.as_deref();
         let hit = self.fail_point.as_mut().and_then(|fail_point| fail_point.hit(app_name));
         let Some(Hit { blocked, close, error_code }) = hit else {
             return Answer { after: Self::ROUND_TRIP, result: Ok(()) };
