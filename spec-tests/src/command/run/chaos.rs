@@ -84,6 +84,8 @@ impl Chaos {
             let connections = self.begin(trouble, &mut random).await;
             let time = Duration::from_millis(150 + random.below(150));
             self.wait(time + trouble.more_time(), || false).await;
+            let has_hit = || connections.is_some() || self.counted(trouble) > before;
+            self.wait(PATIENCE, has_hit).await;
             self.end(trouble);
             let hits = connections.unwrap_or_else(|| self.counted(trouble).saturating_sub(before));
             self.timeline.end(hits);
