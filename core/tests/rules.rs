@@ -1,5 +1,7 @@
 //! Rules that no story tells: what one asks a pool between two inputs, and large numbers.
 
+use core::time::Duration;
+
 use cenote_core::pool::{
     Action, CloseReason, ConnId, Event, Health, Input, Instant, Maintenance, NoPayload,
     PoolOptions, PoolState, Purpose, ServiceId, WaiterId,
@@ -142,5 +144,25 @@ fn stale_surplus_is_stale() {
         }
     };
     pool.handle(NOW, Input::SetOptions { options }, &mut closed).expect("valid options");
+    assert_eq!(reasons, [CloseReason::Stale]);
+}
+
+// KX-05: and even if it was idle for too long.
+#[test]
+fn stale_idle_is_stale() {
+    let never = PoolOptions::default().with_maintenance(Maintenance::Never);
+    let mut pool = ready_pool(never.with_max_idle_time(Duration::from_nanos(1)));
+    feed(&mut pool, request(1));
+    feed(&mut pool, Input::EstablishSucceeded { id: FIRST, conn: () });
+    feed(&mut pool, Input::CheckedIn { id: FIRST, conn: (), health: Health::Healthy });
+    feed(&mut pool, Input::Clear { cause: (), interrupt: false, service: None });
+    feed(&mut pool, Input::Ready);
+    let mut reasons = Vec::new();
+    let mut closed = |action| {
+        if let Action::EmitEvent(Event::ConnectionClosed { reason, .. }) = action {
+            reasons.push(reason);
+        }
+    };
+    pool.handle(Instant::from_nanos(9), request(2), &mut closed).expect("a request");
     assert_eq!(reasons, [CloseReason::Stale]);
 }

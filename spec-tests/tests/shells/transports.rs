@@ -105,7 +105,7 @@ fn nonce(hello: &[u8]) -> Vec<u8> {
     nonce
 }
 
-// TL-02, TL-11.
+// TL-02, TL-11, AU-45.
 fn x509_needs_the_client_certificate(shell: Shell) {
     let users = vec![User::x509(Certificates::CLIENT_SUBJECT)];
     let endpoint = tls(Settings { auth: true, users, ..Settings::default() });
@@ -116,6 +116,9 @@ fn x509_needs_the_client_certificate(shell: Shell) {
     let file = endpoint.certificates().expect("with TLS").client_file();
     let uri = with(&uri, &format!("tlsCertificateKeyFile={}", file.display()));
     assert!(ping(&pool(shell, &uri).0));
+    let of_another = uri.replace("://", "://CN%3Danother@");
+    let error = refusal(&pool(shell, &of_another).0);
+    assert_eq!(error.command_error().and_then(|error| error.code), Some(18), "{error}");
 }
 
 // DU-02, TL-09: it has a permit of maxConnecting, and its time is in the event.

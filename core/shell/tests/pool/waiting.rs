@@ -5,7 +5,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use cenote_core::error::{RetryWrites, Wait, WaitLimit};
-use cenote_core::pool::{CheckOutError, PoolOptions};
+use cenote_core::pool::{CheckOutError, CloseReason, Maintenance, PoolOptions};
 
 use crate::pool::blocking::{TestPool, TestRuntime, on_all_runtimes};
 use crate::pool::world::{Gate, at_most, failure, ready, until};
@@ -19,6 +19,7 @@ on_all_runtimes!(
     a_paused_pool_fails_check_outs,
     a_failed_connection_fails_the_check_out_that_it_was_for,
     idle_connections_are_closed_and_the_minimum_is_kept,
+    stale_connections_are_closed_as_stale_however_long_they_were_idle,
     a_deadline_holds_for_a_connector_that_ignores_it,
     with_connection_checks_in_in_any_case,
 );
@@ -201,6 +202,17 @@ fn idle_connections_are_closed_and_the_minimum_is_kept<R: TestRuntime>() {
     until(|| gate.alive() == [1, 2]);
     until(|| gate.alive() == [3, 4]); // Both idled out, and others took their places.
     until(|| pool.snapshot().available == 2);
+}
+
+// KX-05
+fn stale_connections_are_closed_as_stale_however_long_they_were_idle<R: TestRuntime>() {
+    let options = at_most(1).with_max_idle_time(Duration::from_nanos(1));
+    let (pool, log) = ready::<R>(&Gate::open(), options.with_maintenance(Maintenance::Never));
+    drop(pool.check_out().expect("a connection"));
+    pool.clear(failure(), false);
+    pool.ready();
+    drop(pool.check_out().expect("another connection"));
+    until(|| log.closed_for() == [CloseReason::Stale]);
 }
 
 // CS-03.

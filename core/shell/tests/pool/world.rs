@@ -7,7 +7,7 @@ use std::thread;
 
 use cenote_check::EventGuard;
 use cenote_core::error::{ConnectionError, Stage};
-use cenote_core::pool::PoolOptions;
+use cenote_core::pool::{CloseReason, Event, PoolOptions};
 use cenote_shell::builder::{Builder, BuiltPool};
 use cenote_shell::connection::{Connector, DrainReporter, HandshakeReporter, Target};
 use cenote_shell::event::PoolEvent;
@@ -153,6 +153,16 @@ impl Log {
     pub(crate) fn take_all(&self, count: usize) -> Vec<&'static str> {
         until(|| self.0.lock().expect("no panic").len() >= count);
         self.take()
+    }
+
+    /// Why connections were closed.
+    pub(crate) fn closed_for(&self) -> Vec<CloseReason> {
+        let events = self.0.lock().expect("no panic");
+        let reason = |event: &PoolEvent| {
+            let Event::ConnectionClosed { reason, .. } = &event.event else { return None };
+            Some(*reason)
+        };
+        events.iter().filter_map(reason).collect()
     }
 
     pub(crate) fn push(&self, event: &PoolEvent) {
