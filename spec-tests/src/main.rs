@@ -1,14 +1,13 @@
 //! The command line `cenote`: text by default, `--json` for programs. Exit status 0 is success, 1 is a
 //! failed check, 2 is bad usage or unreadable input, with one line on standard error.
 
-use std::error::Error;
 use std::process::ExitCode;
 
 #[cfg(feature = "conform")]
 use cenote::command::conform;
 #[cfg(all(unix, feature = "top"))]
 use cenote::command::top;
-use cenote::command::{check, completions, endpoint, man, record, replay, run, usage};
+use cenote::command::{Failure, check, completions, endpoint, man, record, replay, run, usage};
 use clap::{CommandFactory as _, Parser, Subcommand};
 
 /// Run, test, record and replay the Cenote connection pool for MongoDB
@@ -60,20 +59,18 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return ExitCode::from(usage::answer(&error, &Cli::command())),
     };
-    let result: Result<bool, Box<dyn Error>> = match cli.command {
-        Command::Run(arguments) => run::run(&arguments).map_err(Into::into),
+    let result: Result<bool, Failure> = match cli.command {
+        Command::Run(arguments) => run::run(&arguments),
         #[cfg(all(unix, feature = "top"))]
-        Command::Top(arguments) => top::run(&arguments).map_err(Into::into),
-        Command::Replay(arguments) => replay::run(*arguments).map_err(Into::into),
-        Command::Record(arguments) => record::run(&arguments).map_err(Into::into),
-        Command::Check(arguments) => check::run(&arguments).map_err(Into::into),
+        Command::Top(arguments) => top::run(&arguments),
+        Command::Replay(arguments) => replay::run(*arguments),
+        Command::Record(arguments) => record::run(&arguments),
+        Command::Check(arguments) => check::run(&arguments),
         #[cfg(feature = "conform")]
         Command::Conform(arguments) => conform::run(&arguments),
-        Command::Endpoint(arguments) => endpoint::run(&arguments).map_err(Into::into),
-        Command::Completions(arguments) => {
-            completions::run(&arguments, &mut Cli::command()).map_err(Into::into)
-        }
-        Command::Man(arguments) => man::run(&arguments, Cli::command()).map_err(Into::into),
+        Command::Endpoint(arguments) => endpoint::run(&arguments),
+        Command::Completions(arguments) => completions::run(&arguments, &mut Cli::command()),
+        Command::Man(arguments) => man::run(&arguments, Cli::command()),
     };
     match result {
         Ok(true) => ExitCode::SUCCESS,

@@ -213,11 +213,11 @@ fn for_purpose(purpose: Purpose) -> &'static str {
 /// A duration with three significant digits.
 pub fn span(span: Duration) -> String {
     let nanos = span.as_nanos() as f64;
-    let (value, unit) = match span.as_nanos() {
-        0 => return "0 s".to_owned(),
-        1..1_000 => (nanos, "ns"),
-        1_000..1_000_000 => (nanos / 1e3, "µs"),
-        1_000_000..1_000_000_000 => (nanos / 1e6, "ms"),
+    let (value, unit) = match nanos {
+        0.0 => return "0 s".to_owned(),
+        ..999.5 => (nanos, "ns"),
+        ..999_500.0 => (nanos / 1e3, "µs"),
+        ..999_500_000.0 => (nanos / 1e6, "ms"),
         _ => (nanos / 1e9, "s"),
     };
     let decimals = if value < 10.0 { 2 } else { usize::from(value < 100.0) };
@@ -242,4 +242,24 @@ pub fn grouped(number: u64) -> String {
 /// A number of things.
 pub fn counted(number: u64, one: &str, many: &str) -> String {
     format!("{} {}", grouped(number), if number == 1 { one } else { many })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_have_three_digits() {
+        for (nanos, text) in [
+            (0, "0 s"),
+            (412, "412 ns"),
+            (4_124, "4.12 µs"),
+            (999_600, "1 ms"),
+            (41_200_000, "41.2 ms"),
+            (999_600_000, "1 s"),
+            (1_234_500_000_000, "1234 s"),
+        ] {
+            assert_eq!(span(Duration::from_nanos(nanos)), text);
+        }
+    }
 }

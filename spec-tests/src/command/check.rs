@@ -1,13 +1,13 @@
 //! `cenote check EVENTS`
 
-use std::fs::File;
-use std::io::{self, BufRead, BufReader};
-use std::path::{Path, PathBuf};
+use std::io::BufReader;
+use std::path::PathBuf;
 
+use cenote_check::{Limits, Report};
 use serde_json::json;
-use thiserror::Error;
 
-use cenote_check::{Limits, Report, Unreadable};
+use super::Failure;
+use super::input::{at, open};
 
 /// Arguments of `cenote check`.
 #[derive(Debug, clap::Args)]
@@ -28,38 +28,15 @@ pub struct Arguments {
     json: bool,
 }
 
-/// Why there is nothing to judge.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum Trouble {
-    /// No such file, or one that must not be read.
-    #[error("{path}: {source}")]
-    Open {
-        /// As it was given.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
-    /// A file that holds something else.
-    #[error("{path}: {source}")]
-    Read {
-        /// As it was given.
-        path: PathBuf,
-        /// Where and why.
-        source: Unreadable,
-    },
-}
-
 /// Judges the events, and prints a line for each rule that is broken, or with `--all` for each finding.
 ///
 /// # Errors
 ///
 /// A file that cannot be read, or that holds something else than events.
-pub fn run(arguments: &Arguments) -> Result<bool, Trouble> {
+pub fn run(arguments: &Arguments) -> Result<bool, Failure> {
     let path = &arguments.events;
     let limits = Limits { max: arguments.max, connecting: arguments.connecting };
-    let report = cenote_check::check(open(path)?, limits);
-    let report = report.map_err(|source| Trouble::Read { path: path.clone(), source })?;
+    let report = cenote_check::check(BufReader::new(open(path)?), limits).map_err(at(path))?;
     if arguments.json {
         println!("{:#}", to_json(&report));
     } else if arguments.all {
@@ -68,15 +45,6 @@ pub fn run(arguments: &Arguments) -> Result<bool, Trouble> {
         print!("{}", report.by_rule());
     }
     Ok(report.is_good())
-}
-
-fn open(path: &Path) -> Result<Box<dyn BufRead>, Trouble> {
-    if path == Path::new("-") {
-        return Ok(Box::new(BufReader::new(io::stdin())));
-    }
-    let file = File::open(path);
-    let file = file.map_err(|source| Trouble::Open { path: path.to_owned(), source })?;
-    Ok(Box::new(BufReader::new(file)))
 }
 
 fn to_json(report: &Report) -> serde_json::Value {

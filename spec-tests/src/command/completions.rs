@@ -1,9 +1,8 @@
 //! `cenote completions SHELL`
 
-use std::io;
-
 use clap_complete::Shell;
 
+use super::Failure;
 use super::output::print;
 
 /// Arguments of `cenote completions`.
@@ -22,7 +21,7 @@ pub struct Arguments {
 /// # Errors
 ///
 /// When it cannot be printed.
-pub fn run(arguments: &Arguments, command: &mut clap::Command) -> io::Result<bool> {
+pub fn run(arguments: &Arguments, command: &mut clap::Command) -> Result<bool, Failure> {
     let mut script = Vec::new();
     clap_complete::generate(arguments.shell, command, "cenote", &mut script);
     print(String::from_utf8_lossy(&script))?;

@@ -5,18 +5,18 @@ use std::io::{self, Write};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
+use cenote_core::wire::CompressorId;
 use cenote_endpoint::{
     Certificates, Endpoint, ListenAddress, ListenOptions, LoadBalanced, ReplicaSet, Settings,
     StartError, TlsOptions, Topology, User,
 };
 use clap::ValueEnum;
-use thiserror::Error;
 use tokio::runtime::{self, Runtime};
 
+use super::Failure;
+use super::input::first_line;
 use super::output::tell;
-use super::secret_file::first_line;
 use super::signals::Signals;
-use cenote_core::wire::CompressorId;
 
 const COMPRESSORS: &str =
     if CompressorId::Zstd.is_built() { "snappy,zlib,zstd" } else { "snappy,zlib" };
@@ -83,29 +83,6 @@ enum Kind {
     Mongos,
 }
 
-/// Why the endpoint did not start.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum EndpointError {
-    /// `--auth` or `--auth-file` names no user.
-    #[error("--auth and --auth-file want USER:PASSWORD, neither of them empty")]
-    Login,
-    /// The file of `--auth-file` cannot be read.
-    #[error("--auth-file: {path}: {source}")]
-    AuthFile {
-        /// As it was given.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
-    /// It did not start.
-    #[error("{}", with_cause(.0))]
-    Start(#[from] StartError),
-    /// It started, but standard output or the signals are not available.
-    #[error("cannot tell the connection string, or wait for a signal: {0}")]
-    Terminal(#[from] io::Error),
-}
-
 /// Serves until SIGINT (Ctrl-C), SIGTERM or SIGHUP.
 ///
 /// The first line of standard output is a connection string that any client can use as it is.
@@ -114,22 +91,24 @@ pub enum EndpointError {
 /// # Errors
 ///
 /// When the place is taken, or standard output is closed.
-pub fn run(arguments: &Arguments) -> Result<bool, EndpointError> {
+pub fn run(arguments: &Arguments) -> Result<bool, Failure> {
     // Before the first line tells a script that it may send a signal.
     let end = End::expect()?;
-    let endpoint = Endpoint::start(settings(arguments)?, listen_options(arguments))?;
+    let endpoint = Endpoint::start(settings(arguments)?, listen_options(arguments));
+    let endpoint = endpoint.map_err(|error| with_cause(&error))?;
     let mut out = io::stdout().lock();
-    writeln!(out, "{}", endpoint.uri())?;
-    out.flush()?;
+    let told = writeln!(out, "{}", endpoint.uri()).and_then(|()| out.flush());
+    told.map_err(|error| format!("cannot tell the connection string: {error}"))?;
     offers(arguments, &endpoint).into_iter().for_each(tell);
     end.wait();
     Ok(true)
 }
 
-fn settings(arguments: &Arguments) -> Result<Settings, EndpointError> {
+fn settings(arguments: &Arguments) -> Result<Settings, Failure> {
     let mut users = Vec::new();
     if let Some(Login(user)) = login(arguments)? {
-        users.push(user.ok_or(EndpointError::Login)?);
+        let expected = "--auth and --auth-file want USER:PASSWORD, neither of them empty";
+        users.push(user.ok_or(expected)?);
     }
     if arguments.x509 {
         users.push(User::x509(Certificates::CLIENT_SUBJECT));
@@ -157,10 +136,9 @@ fn socket(path: &str) -> Result<PathBuf, String> {
     is_socket.then(|| path.into()).ok_or_else(|| "its name has to end in .sock".to_owned())
 }
 
-fn login(arguments: &Arguments) -> Result<Option<Login>, EndpointError> {
+fn login(arguments: &Arguments) -> Result<Option<Login>, Failure> {
     let Some(path) = &arguments.auth_file else { return Ok(arguments.auth.clone()) };
-    let unreadable = |source| EndpointError::AuthFile { path: path.clone(), source };
-    let line = first_line(path).map_err(unreadable)?;
+    let line = first_line(path).map_err(|error| format!("--auth-file: {error}"))?;
     Ok(Some(Login::of(&line)))
 }
 

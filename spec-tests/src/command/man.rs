@@ -1,9 +1,10 @@
 //! `cenote man FOLDER`
 
+use std::fs;
 use std::path::PathBuf;
-use std::{fs, io};
 
-use thiserror::Error;
+use super::Failure;
+use super::input::at;
 
 /// Arguments of `cenote man`.
 #[derive(Debug, clap::Args)]
@@ -13,25 +14,16 @@ pub struct Arguments {
     folder: PathBuf,
 }
 
-/// Why there are no manual pages.
-#[derive(Debug, Error)]
-#[error("{folder}: {source}")]
-pub struct Unwritable {
-    folder: PathBuf,
-    source: io::Error,
-}
-
 /// Writes a manual page for `command` and for each of its subcommands.
 ///
 /// # Errors
 ///
 /// The folder cannot be created, or a page cannot be written.
-pub fn run(arguments: &Arguments, command: clap::Command) -> Result<bool, Unwritable> {
+pub fn run(arguments: &Arguments, command: clap::Command) -> Result<bool, Failure> {
     let folder = &arguments.folder;
-    let written = fs::create_dir_all(folder);
+    fs::create_dir_all(folder).map_err(at(folder))?;
     // It has no page for `help` as a command.
     let command = command.disable_help_subcommand(true);
-    let written = written.and_then(|()| clap_mangen::generate_to(command, folder));
-    written.map_err(|source| Unwritable { folder: folder.clone(), source })?;
+    clap_mangen::generate_to(command, folder).map_err(at(folder))?;
     Ok(true)
 }

@@ -6,13 +6,16 @@ pub mod completions;
 #[cfg(feature = "conform")]
 pub mod conform;
 pub mod endpoint;
+mod input;
 pub mod man;
 mod output;
 pub mod record;
 pub mod replay;
 pub mod run;
-mod secret_file;
 pub mod signals;
 #[cfg(all(unix, feature = "top"))]
 pub mod top;
 pub mod usage;
+
+/// Why a command did not do what it was asked for, in one line.
+pub type Failure = Box<dyn std::error::Error + Send + Sync>;

@@ -4,9 +4,12 @@ use std::fmt::Display;
 use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use cenote_core::error::OneLine;
-use thiserror::Error;
+use cenote_replay::text::span;
+
+use super::Failure;
 
 /// Prints. A [closed pipe](has_seen_enough) is no error.
 ///
@@ -43,18 +46,14 @@ pub(super) fn shown(path: &Path) -> String {
     printable(&path.to_string_lossy()).to_string()
 }
 
+/// A number of milliseconds with three digits, in the unit that fits.
+pub(super) fn milliseconds(milliseconds: f64) -> String {
+    span(Duration::from_secs_f64(milliseconds.max(0.0) / 1e3))
+}
+
 /// The reader closed the pipe, as in `… | head`.
 pub(super) fn has_seen_enough(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::BrokenPipe
-}
-
-/// Two files that a command was told of are one.
-#[derive(Debug, Error)]
-#[error("{first} and {second} are one file, {}: name two", path.display())]
-pub struct SameFile {
-    first: &'static str,
-    second: &'static str,
-    path: PathBuf,
 }
 
 /// What is written to one of these files destroys no other; each has the name of its option.
@@ -62,12 +61,13 @@ pub struct SameFile {
 /// # Errors
 ///
 /// The first two that are the same.
-pub(super) fn expect_different(files: &[(&'static str, Option<&Path>)]) -> Result<(), SameFile> {
+pub(super) fn expect_different(files: &[(&'static str, Option<&Path>)]) -> Result<(), Failure> {
     let places: Vec<_> =
         files.iter().filter_map(|&(name, path)| Some((name, place(path?)?))).collect();
     for (index, (second, path)) in places.iter().enumerate() {
         if let Some((first, _)) = places[..index].iter().find(|(_, other)| other == path) {
-            return Err(SameFile { first, second, path: path.clone() });
+            let path = path.display();
+            return Err(format!("{first} and {second} are one file, {path}: name two").into());
         }
     }
     Ok(())
@@ -84,6 +84,24 @@ fn place(path: &Path) -> Option<PathBuf> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     let folder = fs::canonicalize(folder.unwrap_or(Path::new("."))).ok()?;
     Some(folder.join(path.file_name()?))
+}
+
+/// Rows as lines, in columns: texts begin and numbers end below each other.
+pub(super) fn aligned(rows: &[Vec<String>], is_text: impl Fn(usize) -> bool) -> Vec<String> {
+    let columns = rows.iter().map(Vec::len).max().unwrap_or_default();
+    let width = |column: usize| {
+        let cells = rows.iter().filter_map(|row| row.get(column));
+        cells.map(|cell| cell.chars().count()).max().unwrap_or_default()
+    };
+    let widths: Vec<_> = (0..columns).map(width).collect();
+    let line = |row: &Vec<String>| {
+        let cells = row.iter().zip(&widths).enumerate().map(|(column, (cell, width))| {
+            if is_text(column) { format!("{cell:<width$}") } else { format!("{cell:>width$}") }
+        });
+        let line = cells.collect::<Vec<_>>().join("  ");
+        printable(line.trim_end()).to_string()
+    };
+    rows.iter().map(line).collect()
 }
 
 /// A word for a shell: in quotes if it has to be.

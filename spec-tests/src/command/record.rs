@@ -6,11 +6,12 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use cenote_core::trace::JournalOptions;
-use thiserror::Error;
-
 use cenote_replay::record;
 use cenote_replay::topology::record::fail_over;
 use cenote_replay::traffic::Scene;
+
+use super::Failure;
+use super::input::at;
 
 /// Arguments of `cenote record`.
 #[derive(Debug, clap::Args)]
@@ -97,25 +98,14 @@ impl Case {
     }
 }
 
-/// A file that cannot be written.
-#[derive(Debug, Error)]
-#[error("{}: {source}", path.display())]
-pub struct Unwritable {
-    path: PathBuf,
-    source: io::Error,
-}
-
 /// Writes a trace.
 ///
 /// # Errors
 ///
 /// When the file cannot be written.
-pub fn run(arguments: &Arguments) -> Result<bool, Unwritable> {
-    let path = arguments.out.clone();
-    match write(arguments) {
-        Ok(()) => Ok(true),
-        Err(source) => Err(Unwritable { path, source }),
-    }
+pub fn run(arguments: &Arguments) -> Result<bool, Failure> {
+    write(arguments).map_err(at(&arguments.out))?;
+    Ok(true)
 }
 
 fn write(arguments: &Arguments) -> io::Result<()> {

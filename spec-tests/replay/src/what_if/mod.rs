@@ -23,7 +23,7 @@ use std::cmp::Ordering;
 use std::io;
 
 use cenote_core::pool::{Action, PoolState};
-use cenote_core::trace::{JournalOptions, TraceHeader, TraceInfo};
+use cenote_core::trace::{JournalOptions, TraceInfo};
 
 pub use self::advice::{Advice, Goal, InvalidGoal, Need, Situation};
 pub use self::callers::ASSUMED_OPENING;
@@ -131,12 +131,11 @@ impl Workload {
         &self,
         change: &Change,
         assumptions: &Assumptions,
-        header: &TraceHeader,
         sink: W,
     ) -> io::Result<W> {
-        let mut info = TraceInfo::new(header.address.as_deref().unwrap_or_default());
+        let mut info = TraceInfo::new(self.header().address.as_deref().unwrap_or_default());
         info = info.with_program(concat!("cenote ", env!("CARGO_PKG_VERSION"), " --what-if"));
-        info = info.with_origin(header.origin);
+        info = info.with_origin(self.header().origin);
         let journal = JournalOptions::default();
         let mut run = RecordedRun::begin_with(info, self.pool(change), journal, sink);
         self.play(&mut run, change, assumptions, 0);

@@ -17,6 +17,7 @@ use crate::step_reader::{StepReader, View};
 /// The requests of a trace with their uses, its establishments, and what else happened to the pool.
 #[derive(Clone, Debug)]
 pub struct Workload {
+    header: TraceHeader,
     pub(crate) start: Instant,
     pub(crate) end: Instant,
     pub(crate) options: PoolOptions,
@@ -84,12 +85,18 @@ impl Workload {
     /// # Errors
     ///
     /// If the beginning of the trace is invalid.
-    pub fn read(source: impl Read) -> Result<(TraceHeader, Self, Option<TraceError>), TraceError> {
+    pub fn read(source: impl Read) -> Result<(Self, Option<TraceError>), TraceError> {
         let mut steps = StepReader::new(source)?;
         let header = steps.header().clone();
-        let mut reader = WorkloadReader::new(steps.pool(), header.start, header.is_new);
+        let (start, is_new) = (header.start, header.is_new);
+        let mut reader = WorkloadReader::new(header, steps.pool(), start, is_new);
         let each = steps.each(|view| reader.add(view));
-        Ok((header, reader.finish(), each.err()))
+        Ok((reader.finish(), each.err()))
+    }
+
+    /// The trace's header.
+    pub const fn header(&self) -> &TraceHeader {
+        &self.header
     }
 
     /// The options of the pool when the trace begins.
@@ -231,8 +238,9 @@ struct WorkloadReader {
 }
 
 impl WorkloadReader {
-    fn new(pool: &PoolState<Traced>, start: Instant, is_new: bool) -> Self {
+    fn new(header: TraceHeader, pool: &PoolState<Traced>, start: Instant, is_new: bool) -> Self {
         let workload = Workload {
+            header,
             start,
             end: start,
             options: pool.options().clone(),
@@ -300,7 +308,7 @@ impl WorkloadReader {
         let now = view.pool.now();
         if view.step.lost_before.is_some() {
             // The state after a gap includes this step.
-            *self = Self::new(view.pool, now, false);
+            *self = Self::new(self.workload.header.clone(), view.pool, now, false);
             self.workload.lost = true;
             return Continue(());
         }

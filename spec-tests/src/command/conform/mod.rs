@@ -4,11 +4,11 @@ mod junit;
 mod report;
 
 use std::collections::BTreeSet;
-use std::error::Error;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use self::report::Report;
-use crate::command::output;
+use crate::command::input::at;
+use crate::command::{Failure, output};
 use crate::conform::{self, Foreign, Place, Target};
 
 /// Arguments of `cenote conform`.
@@ -37,7 +37,7 @@ pub struct Arguments {
 /// # Errors
 ///
 /// When a path cannot be read or written, has no test file, or a server cannot be reached.
-pub fn run(arguments: &Arguments) -> Result<bool, Box<dyn Error>> {
+pub fn run(arguments: &Arguments) -> Result<bool, Failure> {
     let place = match &arguments.uri {
         None => Place::Endpoint,
         Some(uri) => Place::Server(Box::new(Foreign::new(uri)?)),
@@ -48,7 +48,7 @@ pub fn run(arguments: &Arguments) -> Result<bool, Box<dyn Error>> {
     // Before it all: playing takes its time.
     if let Some(file) = &arguments.junit {
         // Nor does an old report stay there if nothing comes of this run.
-        std::fs::write(file, "").map_err(at_fault(file))?;
+        std::fs::write(file, "").map_err(at(file))?;
     }
     let paths = distinct(&arguments.paths)?;
     let report = Report::new(conform::play(&paths, &targets, &place)?);
@@ -58,24 +58,20 @@ pub fn run(arguments: &Arguments) -> Result<bool, Box<dyn Error>> {
         output::print(report.text())?;
     }
     if let Some(file) = &arguments.junit {
-        std::fs::write(file, junit::xml(&report)).map_err(at_fault(file))?;
+        std::fs::write(file, junit::xml(&report)).map_err(at(file))?;
     }
     Ok(report.is_good())
 }
 
 /// The paths without those that are below another one, in full: the folder of a file determines its format.
-fn distinct(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Box<dyn Error>> {
+fn distinct(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
     let mut distinct: Vec<(PathBuf, PathBuf)> = Vec::new();
     for path in paths {
-        let real = std::fs::canonicalize(path).map_err(at_fault(path))?;
+        let real = std::fs::canonicalize(path).map_err(at(path))?;
         if !distinct.iter().any(|(_, other)| real.starts_with(other)) {
             distinct.retain(|(_, other)| !other.starts_with(&real));
-            distinct.push((std::path::absolute(path).map_err(at_fault(path))?, real));
+            distinct.push((std::path::absolute(path).map_err(at(path))?, real));
         }
     }
     Ok(distinct.into_iter().map(|(path, _)| path).collect())
-}
-
-fn at_fault(file: &Path) -> impl Fn(std::io::Error) -> String {
-    move |error| format!("{}: {error}", file.display())
 }

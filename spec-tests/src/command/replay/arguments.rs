@@ -4,16 +4,19 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::Unplayable;
-use super::topology::Applies;
-use crate::command::output::{SameFile, expect_different};
+use cenote_core::pool::Instant;
 use cenote_core::trace::TraceHeader;
-use cenote_replay::clock::{self, Clock, NoClock, TimePoint, UtcOffset};
+use cenote_replay::clock::{self, Clock, TimePoint, UtcOffset};
 use cenote_replay::condition::Condition;
 use cenote_replay::filter;
 use cenote_replay::shrink::Property;
 use cenote_replay::topology::{History, ServerHistory};
 use cenote_replay::what_if::{Goal, Grid, Loop};
+
+use super::topology::Applies;
+use crate::command::Failure;
+use crate::command::input::at;
+use crate::command::output::expect_different;
 
 /// Arguments of `cenote replay`.
 #[derive(Clone, Debug, clap::Args)]
@@ -202,6 +205,14 @@ pub(super) struct Part {
     pub(super) until: Option<Condition>,
 }
 
+impl Part {
+    /// Whether that time is in it.
+    pub(super) fn contains(&self, at: Instant) -> bool {
+        let at = at.as_nanos();
+        self.from.is_none_or(|from| at >= from) && self.to.is_none_or(|to| at <= to)
+    }
+}
+
 const PRINTED: &str = "Output, instead of one line per step";
 const EXPLAINED: &str = "Explanations";
 const CHOSEN: &str = "Which steps";
@@ -250,14 +261,17 @@ or a condition was not met; 2 bad usage, or an unreadable trace.";
 
 impl Arguments {
     /// The part of a trace with this header that was asked for.
-    pub(super) fn part(&self, header: &TraceHeader) -> Result<Part, NoClock> {
+    pub(super) fn part(&self, header: &TraceHeader) -> Result<Part, Failure> {
         self.part_on(Clock::new(header, self.utc_offset))
     }
 
     /// The same on this clock.
-    pub(super) fn part_on(&self, clock: Clock) -> Result<Part, NoClock> {
-        let time = |time: Option<TimePoint>| time.map(|time| clock.resolve(time)).transpose();
-        let until = self.until.clone().map(|until| until.resolve(&clock)).transpose()?;
+    pub(super) fn part_on(&self, clock: Clock) -> Result<Part, Failure> {
+        let time = |time: Option<TimePoint>| {
+            time.map(|time| clock.resolve(time)).transpose().map_err(at(&self.trace))
+        };
+        let until = self.until.clone().map(|until| until.resolve(&clock)).transpose();
+        let until = until.map_err(at(&self.trace))?;
         Ok(Part { clock, from: time(self.from)?, to: time(self.to)?, until })
     }
 
@@ -288,7 +302,7 @@ impl Arguments {
     }
 
     /// Refuses options that mean nothing for these traces.
-    pub(super) fn expect_only(&self, applies: Applies) -> Result<(), Unplayable> {
+    pub(super) fn expect_only(&self, applies: Applies) -> Result<(), Failure> {
         let is_topology = applies == Applies::ToTopology;
         let given = [
             ("--events", self.events),
@@ -312,15 +326,11 @@ impl Arguments {
             ("--json --explain", self.json && self.explain),
         ];
         let Some((option, _)) = given.iter().find(|(_, is_given)| *is_given) else { return Ok(()) };
-        let option = (*option).to_owned();
-        Err(match applies {
-            Applies::ToTopology => Unplayable::NotOfTopology { option },
-            Applies::ToSeveral => Unplayable::NotOfSeveral { option },
-        })
+        Err(applies.refuse(option))
     }
 
     /// What is read is not written over, nor anything that is written.
-    pub(super) fn check_files(&self) -> Result<(), SameFile> {
+    pub(super) fn check_files(&self) -> Result<(), Failure> {
         let traces = self.traces.iter().map(|trace| ("the trace", Some(trace.as_path())));
         let files = traces.chain([
             ("--beside", self.beside.as_deref()),

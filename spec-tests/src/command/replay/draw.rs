@@ -5,53 +5,38 @@ use std::io::{self, BufWriter, Read, Write};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use super::print::{holds, none_refused};
-use super::{Arguments, Unplayable, ended_early, open, part, topology};
-use crate::command::output::shown;
 use cenote_replay::clock::{Clock, UtcOffset};
 use cenote_replay::picture::{self, Collector, Fault, Picture, Title};
 use cenote_replay::step_reader::StepReader;
-use cenote_replay::topology::{History, ServerHistory};
+use cenote_replay::topology::History;
+
+use super::played::Played;
+use super::{Arguments, open, topology};
+use crate::command::Failure;
+use crate::command::input::{self, at};
+use crate::command::output::shown;
 
 /// What one can do with a picture.
 const KEYS: &str =
     "open it in a browser: `n` goes to the next failure, `e` explains, `?` lists the keys";
 
 /// Draws the trace, and prints the path of the result.
-pub(super) fn draw(arguments: &Arguments, out: &mut impl Write) -> Result<bool, Unplayable> {
+pub(super) fn draw(arguments: &Arguments, out: &mut impl Write) -> Result<bool, Failure> {
     let (drawn, mut good) = read(arguments, &arguments.trace)?;
-    let other = match &arguments.beside {
-        Some(path) => {
-            let (other, is_good) = read(arguments, path)?;
-            good &= is_good;
-            Some(other)
-        }
-        None => None,
-    };
     let steps = drawn.picture.steps;
-    if let Some(path) = &arguments.html {
-        match &other {
-            Some(other) => {
-                create(path, |file| picture::beside(&[drawn.named(), other.named()], file))?;
-                let beside = other.picture.steps;
-                tell_drawn(&format!("{steps} steps beside {beside}"), path, out)?;
-            }
-            None => {
-                create(path, |file| picture::html(&drawn.picture, &drawn.title, file))?;
-                tell_drawn(&format!("{steps} steps"), path, out)?;
-            }
-        }
+    if let (Some(html), Some(other)) = (&arguments.html, &arguments.beside) {
+        let (other, is_good) = read(arguments, other)?;
+        good &= is_good;
+        create(html, |file| picture::beside(&[drawn.named(), other.named()], file))?;
+        tell_drawn(&format!("{steps} steps beside {}", other.picture.steps), html, out)?;
+    } else if let Some(html) = &arguments.html {
+        create(html, |file| picture::html(&drawn.picture, &drawn.title, file))?;
+        tell_drawn(&format!("{steps} steps"), html, out)?;
     }
     if let Some(path) = &arguments.perfetto {
         let is_packed = path.extension().is_some_and(|extension| extension == "gz");
-        create(path, |file| {
-            let Drawn { picture, title, .. } = &drawn;
-            if is_packed {
-                picture::packed_perfetto(picture, title, file)
-            } else {
-                picture::perfetto(picture, title, file)
-            }
-        })?;
+        let write = if is_packed { picture::packed_perfetto } else { picture::perfetto };
+        create(path, |file| write(&drawn.picture, &drawn.title, file))?;
         writeln!(out, "{steps} steps for https://ui.perfetto.dev in {}", shown(path))?;
     }
     Ok(good)
@@ -63,7 +48,7 @@ pub(super) fn draw_beside(
     other: &[u8],
     name: &str,
     html: &Path,
-) -> Result<(), Unplayable> {
+) -> Result<(), Failure> {
     let (drawn, _) = read(arguments, &arguments.trace)?;
     let other = read_from(arguments, other, Path::new(name))?.0;
     create(html, |file| picture::beside(&[drawn.named(), other.named()], file))
@@ -93,52 +78,30 @@ impl Drawn {
 }
 
 /// Reads a trace as far as the arguments say; returns also whether it is as it should be.
-fn read(arguments: &Arguments, path: &Path) -> Result<(Drawn, bool), Unplayable> {
-    read_from(arguments, open(path, &arguments.beginning)?, path)
+fn read(arguments: &Arguments, path: &Path) -> Result<(Drawn, bool), Failure> {
+    read_from(arguments, open(arguments, path)?, path)
 }
 
 fn read_from(
     arguments: &Arguments,
     source: impl Read,
     path: &Path,
-) -> Result<(Drawn, bool), Unplayable> {
-    let unplayable = |source| Unplayable::Trace { path: path.to_owned(), source };
-    let mut watch = StepReader::new(source).map_err(unplayable)?;
-    let part = part(arguments, watch.header())?;
-    let mut collector = Collector::new(watch.pool());
-    let mut refused = 0;
-    let outcome = watch.each(|view| {
+) -> Result<(Drawn, bool), Failure> {
+    let mut trace = Played::of(arguments, path, source)?;
+    let mut collector = Collector::new(trace.reader.pool());
+    let good = trace.each(|view, _| {
         collector.add(view);
-        refused += u64::from(view.step.refused);
-        let met = part.until.as_ref().is_some_and(|until| holds(until, view));
-        if met { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-    });
-    let good = match outcome {
-        Ok(_) => true,
-        Err(error) if !arguments.lenient && !error.is_difference() => {
-            return Err(unplayable(error));
-        }
-        Err(error) => ended_early(arguments, path, error)?,
-    };
-    let good = none_refused(path, refused) && good;
-    let server = arguments.server(watch.header());
-    let mut picture = finish(collector, &watch, arguments.utc_offset, server);
-    let header = watch.header();
+        Ok(())
+    })?;
+    let good = trace.end() && good;
+    let (reader, clock) = (&trace.reader, trace.part.clock);
+    let header = reader.header();
+    let server = arguments.server(header);
+    let mut picture = collector.finish(header, reader.pool().options(), clock, server);
     if let Some(history) = arguments.topology.as_ref().filter(|_| arguments.html.is_some()) {
-        let history = History::clone(history).on_clock(header.origin);
-        picture = picture.with_servers(&history, Clock::new(header, arguments.utc_offset));
+        picture = picture.with_servers(&History::clone(history).on_clock(header.origin), clock);
     }
     Ok((Drawn { path: path.to_owned(), picture, title: header.into() }, good))
-}
-
-fn finish<R: Read>(
-    collector: Collector,
-    watch: &StepReader<R>,
-    offset: UtcOffset,
-    server: Option<ServerHistory>,
-) -> Picture {
-    let header = watch.header();
-    collector.finish(header, watch.pool().options(), Clock::new(header, offset), server)
 }
 
 /// Draws a complete trace as a page, and returns the number of steps.
@@ -150,38 +113,36 @@ pub(in crate::command) fn page(
     trace: &Path,
     html: &Path,
     faults: Vec<Fault>,
-) -> Result<u64, Unplayable> {
-    let unplayable = |source| Unplayable::Trace { path: trace.to_owned(), source };
-    let mut watch = StepReader::new(open(trace, &[])?).map_err(unplayable)?;
-    let mut collector = Collector::new(watch.pool());
-    let each = watch.each(|view| {
+) -> Result<u64, Failure> {
+    let mut reader = StepReader::new(input::open(trace)?).map_err(at(trace))?;
+    let mut collector = Collector::new(reader.pool());
+    let each = reader.each(|view| {
         collector.add(view);
         ControlFlow::Continue(())
     });
-    each.map_err(unplayable)?;
-    let mut picture = finish(collector, &watch, UtcOffset::default(), None);
+    each.map_err(at(trace))?;
+    let header = reader.header();
+    let clock = Clock::new(header, UtcOffset::default());
+    let mut picture = collector.finish(header, reader.pool().options(), clock, None);
     picture.faults = faults;
-    create(html, |file| picture::html(&picture, &watch.header().into(), file))?;
+    create(html, |file| picture::html(&picture, &header.into(), file))?;
     Ok(picture.steps)
 }
 
 fn create(
     path: &Path,
     write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>,
-) -> Result<(), Unplayable> {
+) -> Result<(), Failure> {
     let written = File::create(path).and_then(|file| {
         let mut file = BufWriter::new(file);
         write(&mut file)?;
         file.flush()
     });
-    written.map_err(|source| Unplayable::File { path: path.to_owned(), source })
+    written.map_err(at(path))
 }
 
 /// Draws the servers of a client.
-pub(super) fn draw_topology(
-    arguments: &Arguments,
-    out: &mut impl Write,
-) -> Result<bool, Unplayable> {
+pub(super) fn draw_topology(arguments: &Arguments, out: &mut impl Write) -> Result<bool, Failure> {
     let (history, good) = topology::load(arguments)?;
     let drawn = of_topology(arguments, &history);
     if let Some(path) = &arguments.html {
@@ -196,7 +157,7 @@ pub(super) fn draw_client(
     arguments: &Arguments,
     pools: &[PathBuf],
     out: &mut impl Write,
-) -> Result<bool, Unplayable> {
+) -> Result<bool, Failure> {
     let topology = arguments.topology.as_ref().map(|history| of_topology(arguments, history));
     let mut good = true;
     let mut all: Vec<_> = topology.into_iter().collect();
@@ -225,8 +186,7 @@ pub(super) fn draw_client(
 
 fn of_topology(arguments: &Arguments, history: &History) -> Drawn {
     let header = &history.header;
-    let clock = topology::clock(arguments, header);
-    let picture = Picture::of_topology(history, clock);
+    let picture = Picture::of_topology(history, topology::clock(arguments, header));
     let (program, origin) = (header.program.clone(), header.origin);
     let title = Title { program, origin, is_new: true, ..Title::default() };
     Drawn { path: PathBuf::new(), picture, title }

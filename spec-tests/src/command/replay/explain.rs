@@ -1,47 +1,29 @@
 //! Explains a trace: a summary, one wait, the longest waits, leaks, clears.
 
 use std::io::{self, Write};
-use std::ops::ControlFlow;
 
 use cenote_replay::explain::{Analysis, Findings, Story};
-use cenote_replay::step_reader::StepReader;
 
-use super::print::{holds, none_refused};
-use super::{Arguments, Unplayable, ended_early, open, part};
+use super::Arguments;
+use super::played::Played;
+use crate::command::Failure;
 use crate::command::output::tell;
 
 /// Replays the trace once, and prints what was asked for.
-pub(super) fn explain(arguments: &Arguments, out: &mut impl Write) -> Result<bool, Unplayable> {
+pub(super) fn explain(arguments: &Arguments, out: &mut impl Write) -> Result<bool, Failure> {
     let path = &arguments.trace;
-    let unplayable = |source| Unplayable::Trace { path: path.clone(), source };
-    let mut watch = StepReader::new(open(path, &arguments.beginning)?).map_err(unplayable)?;
-    let part = part(arguments, watch.header())?;
-    let clock = part.clock;
+    let mut trace = Played::open(arguments, path)?;
+    let clock = trace.part.clock;
     let mut analysis = Analysis::new(arguments.slowest.unwrap_or(EXAMPLES).max(EXAMPLES));
-    let server = arguments.server(watch.header());
+    let server = arguments.server(trace.reader.header());
     let story = |waiter| Story::new(waiter, clock).following(server.clone());
     let mut stories: Vec<_> =
         arguments.waiter.iter().map(|&waiter| (waiter, story(waiter))).collect();
-    let mut has_met = false;
-    let outcome = watch.each(|view| {
-        let at = view.step.at.as_nanos();
-        let counts = part.from.is_none_or(|from| at >= from) && part.to.is_none_or(|to| at <= to);
-        analysis.add(view, counts);
+    let mut good = trace.each(|view, part| {
+        analysis.add(view, part.contains(view.step.at));
         stories.iter_mut().for_each(|(_, story)| story.add(view));
-        has_met = part.until.as_ref().is_some_and(|until| holds(until, view));
-        if has_met { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-    });
-    let mut good = match outcome {
-        Ok(_) => true,
-        Err(error) if !arguments.lenient && !error.is_difference() => {
-            return Err(unplayable(error));
-        }
-        Err(error) => ended_early(arguments, path, error)?,
-    };
-    if arguments.until.is_some() && !has_met {
-        tell("cenote: the condition of --until never holds");
-        good = false;
-    }
+        Ok(())
+    })?;
     let lines = if arguments.all { usize::MAX } else { LINES };
     let mut screen = Screen::new(arguments.all);
     for (waiter, story) in &stories {
@@ -53,8 +35,8 @@ pub(super) fn explain(arguments: &Arguments, out: &mut impl Write) -> Result<boo
         }
     }
     screen.end("requests", out)?;
-    let options = watch.pool().options().clone();
-    let findings = Findings::new(analysis, watch.header(), clock, &options, arguments.longer_than);
+    let (header, options) = (trace.reader.header(), trace.reader.pool().options());
+    let findings = Findings::new(analysis, header, clock, options, arguments.longer_than);
     let findings = findings.following(server);
     if let Some(count) = arguments.slowest {
         out.write_all(findings.slowest(count).as_bytes())?;
@@ -76,14 +58,13 @@ pub(super) fn explain(arguments: &Arguments, out: &mut impl Write) -> Result<boo
         }
     }
     screen.end("clears", out)?;
-    let refused = findings.refused();
     if arguments.wants_summary() && arguments.json {
         writeln!(out, "{}", findings.json(EXAMPLES))?;
     } else if arguments.wants_summary() {
         out.write_all(findings.summary().as_bytes())?;
     }
     out.flush()?;
-    Ok(none_refused(path, refused) && good)
+    Ok(trace.end() && good)
 }
 
 /// Texts that were asked for by number: as many as a screen has room for, and at least one.

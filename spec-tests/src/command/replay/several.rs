@@ -1,21 +1,21 @@
 //! The traces of a client together: of its topology, and of its pools.
 
-use std::fs::File;
 use std::io::{self, Write};
-use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use cenote_core::pool::{Action, Event, Input, Instant};
 use cenote_replay::clock::Clock;
-use cenote_replay::step_reader::{StepReader, View};
+use cenote_replay::step_reader::View;
 use cenote_replay::text::{self, counted};
 use cenote_replay::topology::{History, summary};
 
 use super::explain::explain;
-use super::print::none_refused;
+use super::played::Played;
+use super::print::is_failure;
 use super::sources::Sources;
 use super::topology::{self, Applies, CHANGES};
-use super::{Arguments, Unplayable, draw, ended_early};
+use super::{Arguments, draw};
+use crate::command::Failure;
 use crate::command::output::shown;
 
 pub(super) fn run(
@@ -23,7 +23,7 @@ pub(super) fn run(
     sources: &Sources,
     agrees: bool,
     out: &mut impl Write,
-) -> Result<bool, Unplayable> {
+) -> Result<bool, Failure> {
     arguments.expect_only(Applies::ToSeveral)?;
     if arguments.html.is_some() {
         return draw::draw_client(arguments, &sources.pools, out);
@@ -39,7 +39,7 @@ fn explain_each(
     arguments: &Arguments,
     pools: &[PathBuf],
     out: &mut impl Write,
-) -> Result<bool, Unplayable> {
+) -> Result<bool, Failure> {
     if let Some(history) = &arguments.topology {
         let clock = topology::clock(arguments, &history.header);
         writeln!(out, "{}", summary(history, &clock, CHANGES))?;
@@ -61,7 +61,7 @@ fn overview(
     sources: &Sources,
     agrees: bool,
     out: &mut impl Write,
-) -> Result<bool, Unplayable> {
+) -> Result<bool, Failure> {
     let mut told = Timeline::default();
     let mut good = true;
     if let (Some(path), Some(history)) = (&sources.topology, &arguments.topology) {
@@ -107,36 +107,26 @@ impl Timeline {
         &mut self,
         arguments: &Arguments,
         origin: Option<i64>,
-    ) -> Result<(Clock, bool), Unplayable> {
-        let path = &arguments.trace;
-        let unplayable = |source| Unplayable::Trace { path: path.clone(), source };
-        let file = File::open(path);
-        let file = file.map_err(|source| Unplayable::File { path: path.clone(), source })?;
-        let mut reader = StepReader::new(file).map_err(unplayable)?;
-        let header = reader.header().clone();
+    ) -> Result<(Clock, bool), Failure> {
+        let mut trace = Played::open(arguments, &arguments.trace)?;
+        let clock = trace.part.clock;
+        let header = trace.reader.header().clone();
         let shift = origin.map_or(0, |origin| header.origin.saturating_sub(origin));
         let address = header.address.as_deref().unwrap_or("an unknown address");
-        let place = self.traces.len() + 1;
-        let (mut failed, mut refused) = (0, 0);
-        let outcome = reader.each(|view| {
-            refused += u64::from(view.step.refused);
+        let (place, mut failed) = (self.traces.len() + 1, 0);
+        let good = trace.each(|view, _| {
             failed += view.actions.iter().filter(|it| is_failure(it)).count() as u64;
             if let Some(event) = happened(view) {
                 let at = shifted(view.pool.now(), shift);
                 self.events.push((at, place, format!("  pool of {address}: {event}")));
             }
-            ControlFlow::Continue(())
-        });
-        let good = match outcome {
-            Ok(_) => true,
-            Err(error) => ended_early(arguments, path, error)?,
-        };
-        let steps = counted(reader.steps(), "step", "steps");
+            Ok(())
+        })?;
+        let steps = counted(trace.reader.steps(), "step", "steps");
         let check_outs = counted(failed, "check-out", "check-outs");
-        let told = format!("{steps} until {}, {check_outs} failed", reader.pool().now());
-        self.line(path, &told, good);
-        let clock = Clock::new(&header, arguments.utc_offset);
-        Ok((clock, none_refused(path, refused) && good))
+        let told = format!("{steps} until {}, {check_outs} failed", trace.reader.pool().now());
+        self.line(&arguments.trace, &told, good);
+        Ok((clock, trace.end() && good))
     }
 
     /// Without a clock the traces alone.
@@ -160,10 +150,6 @@ impl Timeline {
 fn shifted(at: Instant, milliseconds: i64) -> Instant {
     let at = i128::from(at.as_nanos()) + i128::from(milliseconds) * 1_000_000;
     Instant::from_nanos(u64::try_from(at.max(0)).unwrap_or(u64::MAX))
-}
-
-fn is_failure(action: &Action<cenote_core::trace::Traced>) -> bool {
-    matches!(action, Action::Deliver { outcome: Err(_), .. })
 }
 
 /// What monitors and the client do to a pool, if it has an effect.

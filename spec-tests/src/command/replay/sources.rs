@@ -1,12 +1,13 @@
 //! Which files are to be replayed, and what each is: the trace of a pool, or that of a topology.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use cenote_core::trace::{self, FORMAT_BYTES, format_of, topology};
 
-use super::{Unplayable, open};
+use crate::command::Failure;
+use crate::command::input::{at, open};
 use crate::command::output::{shown, tell};
 
 /// The traces of a client, or one trace.
@@ -20,7 +21,7 @@ pub(super) struct Sources {
 
 impl Sources {
     /// Files, and the traces in folders.
-    pub(super) fn find(paths: &[PathBuf]) -> Result<Self, Unplayable> {
+    pub(super) fn find(paths: &[PathBuf]) -> Result<Self, Failure> {
         let mut sources = Self::default();
         for path in paths {
             if path.is_dir() {
@@ -28,7 +29,7 @@ impl Sources {
             } else {
                 let is_standard_input = path == Path::new("-");
                 if is_standard_input && paths.len() > 1 {
-                    return Err(Unplayable::StandardInput);
+                    return Err("- is one trace: name files, or a folder".into());
                 }
                 let beginning = beginning(path)?;
                 let format = format_of(&beginning);
@@ -43,7 +44,7 @@ impl Sources {
     }
 
     /// A file that is named, and in a folder that is named, is one trace.
-    fn add(&mut self, path: PathBuf, format: &str) -> Result<(), Unplayable> {
+    fn add(&mut self, path: PathBuf, format: &str) -> Result<(), Failure> {
         if self.topology.as_ref() == Some(&path) || self.pools.contains(&path) {
             return Ok(());
         }
@@ -53,18 +54,20 @@ impl Sources {
         }
         match self.topology.replace(path.clone()) {
             None => Ok(()),
-            Some(first) => Err(Unplayable::Topologies { first, second: path }),
+            Some(first) => Err(format!(
+                "{} and {} are both traces of a topology: name one of them, with the pools of its client",
+                first.display(),
+                path.display()
+            )
+            .into()),
         }
     }
 
     /// The traces of one client: others in the folder are left out.
-    fn add_folder(&mut self, folder: &Path) -> Result<(), Unplayable> {
-        let unreadable = |source| Unplayable::File { path: folder.to_owned(), source };
-        let entries = fs::read_dir(folder).map_err(unreadable)?;
-        let mut paths: Vec<_> = entries
-            .map(|entry| entry.map(|entry| entry.path()))
-            .collect::<io::Result<_>>()
-            .map_err(unreadable)?;
+    fn add_folder(&mut self, folder: &Path) -> Result<(), Failure> {
+        let entries = fs::read_dir(folder).map_err(at(folder))?;
+        let paths = entries.map(|entry| entry.map(|entry| entry.path()));
+        let mut paths: Vec<_> = paths.collect::<io::Result<_>>().map_err(at(folder))?;
         paths.retain(|path| path.extension().is_some_and(|it| it == "bson") && path.is_file());
         paths.sort();
         let before = self.pools.len();
@@ -75,10 +78,9 @@ impl Sources {
             }
         }
         if let Some(topology) = &self.topology {
-            let origin =
-                topology::Replay::new(open_file(topology)?).ok().map(|it| it.header().origin);
+            let origin = topology::Replay::new(open(topology)?).ok().map(|it| it.header().origin);
             let is_of_client = |path: &PathBuf| {
-                let replay = open_file(path).ok().and_then(|file| trace::Replay::new(file).ok());
+                let replay = open(path).ok().and_then(|file| trace::Replay::new(file).ok());
                 // What cannot be read says so when it is.
                 let its = replay.map(|it| it.header().origin);
                 let is_other = origin.zip(its).is_some_and(|(origin, its)| origin != its);
@@ -95,21 +97,16 @@ impl Sources {
             self.pools.extend(found.into_iter().filter(is_of_client));
         }
         if self.pools.len() == before && self.topology.is_none() {
-            return Err(Unplayable::NoTraces { path: folder.to_owned() });
+            return Err(at(folder)("a folder without a trace: files whose names end in .bson"));
         }
         Ok(())
     }
 }
 
 /// As many bytes as tell what it is, if there are so many.
-fn beginning(path: &Path) -> Result<Vec<u8>, Unplayable> {
-    let unreadable = |source| Unplayable::File { path: path.to_owned(), source };
+fn beginning(path: &Path) -> Result<Vec<u8>, Failure> {
     let mut bytes = Vec::new();
-    let mut source = open(path, &[])?.take(FORMAT_BYTES as u64);
-    source.read_to_end(&mut bytes).map_err(unreadable)?;
+    let mut source = open(path)?.take(FORMAT_BYTES as u64);
+    source.read_to_end(&mut bytes).map_err(at(path))?;
     Ok(bytes)
-}
-
-fn open_file(path: &Path) -> Result<File, Unplayable> {
-    File::open(path).map_err(|source| Unplayable::File { path: path.to_owned(), source })
 }

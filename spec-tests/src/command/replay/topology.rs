@@ -3,20 +3,22 @@
 use std::io::{self, Write};
 use std::ops::ControlFlow;
 
-use cenote_core::trace::TraceError;
-use cenote_core::trace::topology::TraceHeader;
+use cenote_core::trace::topology::{ActionRecord, TraceHeader};
 use cenote_replay::clock::Clock;
 use cenote_replay::condition::Condition;
 use cenote_replay::text::counted;
 use cenote_replay::topology::{History, StepReader, View, step_json, summary, unchanged};
 
-use super::{Arguments, Unplayable, ended_early, open};
-use crate::command::output::tell;
+use super::arguments::Part;
+use super::played::is_met;
+use super::{Arguments, ended_early, open, read};
+use crate::command::Failure;
+use crate::command::input::at;
 
 /// How many changes the summary lists.
 pub(super) const CHANGES: usize = 20;
 
-pub(super) fn run(arguments: &Arguments, out: &mut impl Write) -> Result<bool, Unplayable> {
+pub(super) fn run(arguments: &Arguments, out: &mut impl Write) -> Result<bool, Failure> {
     arguments.expect_only(Applies::ToTopology)?;
     if arguments.html.is_some() {
         return super::draw::draw_topology(arguments, out);
@@ -36,24 +38,29 @@ pub(super) enum Applies {
     ToSeveral,
 }
 
+impl Applies {
+    /// Why an option cannot be given.
+    pub(super) fn refuse(self, option: &str) -> Failure {
+        let why = match self {
+            Self::ToTopology => {
+                "does not apply to the trace of a topology: add the trace of a pool"
+            }
+            Self::ToSeveral => "is for one pool: name its trace, and that of the topology",
+        };
+        format!("{option} {why}").into()
+    }
+}
+
 /// The complete trace, as far as it is usable, and whether it is as it should be.
-pub(super) fn load(arguments: &Arguments) -> Result<(History, bool), Unplayable> {
-    let path = &arguments.trace;
-    let source = open(path, &arguments.beginning)?;
-    let unplayable = |source| Unplayable::Trace { path: path.clone(), source };
-    let (history, problem) = History::read(source).map_err(unplayable)?;
-    let good = match problem {
-        Some(error) => ended_early(arguments, path, error)?,
-        None => true,
-    };
-    Ok((history, good))
+pub(super) fn load(arguments: &Arguments) -> Result<(History, bool), Failure> {
+    read(arguments, History::read)
 }
 
 pub(super) fn clock(arguments: &Arguments, header: &TraceHeader) -> Clock {
     Clock::from(header.origin, header.start, arguments.utc_offset)
 }
 
-fn explain(arguments: &Arguments, out: &mut impl Write) -> Result<bool, Unplayable> {
+fn explain(arguments: &Arguments, out: &mut impl Write) -> Result<bool, Failure> {
     let (history, good) = load(arguments)?;
     let lines = if arguments.all { usize::MAX } else { CHANGES };
     let clock = clock(arguments, &history.header);
@@ -62,15 +69,15 @@ fn explain(arguments: &Arguments, out: &mut impl Write) -> Result<bool, Unplayab
 }
 
 /// Prints what changed; with --json, --type or --all also what says the same as before.
-fn print(arguments: &Arguments, out: &mut impl Write) -> Result<bool, Unplayable> {
+fn print(arguments: &Arguments, out: &mut impl Write) -> Result<bool, Failure> {
     let path = &arguments.trace;
-    let unplayable = |source| Unplayable::Trace { path: path.clone(), source };
-    let mut reader = StepReader::new(open(path, &arguments.beginning)?).map_err(unplayable)?;
+    let mut reader = StepReader::new(open(arguments, path)?).map_err(at(path))?;
     let mut printer = Printer::new(arguments, reader.header())?;
     if !arguments.json && !arguments.quiet {
         let header = reader.header();
         let program = header.program.as_deref().unwrap_or("an unknown program");
-        let clock = printer.clock.beginning().map(|begin| format!(", {begin}")).unwrap_or_default();
+        let clock =
+            printer.part.clock.beginning().map(|begin| format!(", {begin}")).unwrap_or_default();
         let start = header.start;
         writeln!(out, "a trace of a topology, recorded by {program}, from {start}{clock}")?;
         writeln!(out, "begins with {}", reader.topology())?;
@@ -82,27 +89,16 @@ fn print(arguments: &Arguments, out: &mut impl Write) -> Result<bool, Unplayable
         if stop { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });
     printed?;
+    out.flush()?;
     match outcome {
         Ok(_) => Ok(printer.end(reader.steps(), out)?),
-        Err(error) => ended(arguments, error, out),
+        Err(error) => ended_early(arguments, path, error),
     }
-}
-
-fn ended(
-    arguments: &Arguments,
-    error: TraceError,
-    out: &mut impl Write,
-) -> Result<bool, Unplayable> {
-    out.flush()?;
-    ended_early(arguments, &arguments.trace, error)
 }
 
 struct Printer<'a> {
     arguments: &'a Arguments,
-    clock: Clock,
-    from: Option<u64>,
-    to: Option<u64>,
-    until: Option<Condition>,
+    part: Part,
     has_met: bool,
     changes: u64,
     shown: u64,
@@ -110,32 +106,25 @@ struct Printer<'a> {
 }
 
 impl<'a> Printer<'a> {
-    fn new(arguments: &'a Arguments, header: &TraceHeader) -> Result<Self, Unplayable> {
-        let clock = clock(arguments, header);
-        let part = arguments.part_on(clock).map_err(|source| {
-            let path = arguments.trace.clone();
-            Unplayable::Time { path, source }
-        })?;
+    fn new(arguments: &'a Arguments, header: &TraceHeader) -> Result<Self, Failure> {
+        let part = arguments.part_on(clock(arguments, header))?;
         if let Some(until @ (Condition::Count(..) | Condition::Status(_))) = &part.until {
-            let option = format!("--until {until}");
-            return Err(Unplayable::NotOfTopology { option });
+            return Err(Applies::ToTopology.refuse(&format!("--until {until}")));
         }
-        let (from, to, until) = (part.from, part.to, part.until);
-        let (has_met, changes, shown, last) = (false, 0, 0, None);
-        Ok(Self { arguments, clock, from, to, until, has_met, changes, shown, last })
+        Ok(Self { arguments, part, has_met: false, changes: 0, shown: 0, last: None })
     }
 
     fn step(&mut self, view: &View<'_>, out: &mut impl Write) -> io::Result<()> {
         let step = view.step;
         self.last = self.last.max(Some(step.at));
         self.changes += u64::from(view.change.is_some());
-        let until = self.until.as_ref();
+        let until = self.part.until.as_ref();
         self.has_met = until.is_some_and(|until| until.holds_for_topology(view) == Some(true));
         if self.arguments.quiet || !self.lets_pass(view) {
             return Ok(());
         }
         if self.arguments.json {
-            return writeln!(out, "{}", step_json(view, &self.clock));
+            return writeln!(out, "{}", step_json(view, &self.part.clock));
         }
         let told = match view.change {
             Some(change) => {
@@ -145,28 +134,23 @@ impl<'a> Printer<'a> {
             None if self.arguments.all || !self.arguments.r#type.is_empty() => unchanged(step),
             None => return Ok(()),
         };
-        let time = self.clock.time(step.at).map(|time| format!("  {time}")).unwrap_or_default();
+        let time =
+            self.part.clock.time(step.at).map(|time| format!("  {time}")).unwrap_or_default();
         writeln!(out, "{:>7}  {}{time}  {told}", step.number, step.at)
     }
 
     fn lets_pass(&self, view: &View<'_>) -> bool {
-        let at = view.step.at.as_nanos();
         let types = &self.arguments.r#type;
         let is_named = |name: &str| types.iter().any(|wanted| wanted == name);
-        let mut actions = view.actions.iter().map(cenote_core::trace::topology::ActionRecord::of);
-        self.from.is_none_or(|from| at >= from)
-            && self.to.is_none_or(|to| at <= to)
+        let mut actions = view.actions.iter().map(ActionRecord::of);
+        self.part.contains(view.step.at)
             && (types.is_empty()
                 || is_named(view.step.input.name())
                 || actions.any(|action| is_named(action.name)))
     }
 
-    /// Prints the summary. It is an error if the condition of --until never held.
+    /// Prints the summary.
     fn end(&self, steps: u64, out: &mut impl Write) -> io::Result<bool> {
-        let met = self.until.is_none() || self.has_met;
-        if !met {
-            tell("cenote: the condition of --until never holds");
-        }
         if !self.arguments.json {
             let stopped = if self.has_met { ", stopped by --until" } else { "" };
             let shown = match self.shown {
@@ -181,7 +165,6 @@ impl<'a> Printer<'a> {
                 "{steps}{until}, {changes}; the replay agrees with the recording{shown}{stopped}"
             )?;
         }
-        out.flush()?;
-        Ok(met)
+        Ok(is_met(self.arguments, self.has_met))
     }
 }

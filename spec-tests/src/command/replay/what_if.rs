@@ -4,7 +4,6 @@ use std::io::{self, Write};
 use std::time::Duration;
 
 use cenote_core::pool::PoolOptions;
-use cenote_core::trace::TraceHeader;
 use cenote_replay::text::{counted, grouped, span};
 use cenote_replay::what_if::{
     ASSUMED_OPENING, Advice, Assumptions, Change, Fit, Goal, Grid, Loop, Need, Outcome, Prediction,
@@ -13,12 +12,13 @@ use cenote_replay::what_if::{
 use serde_json::{Value, json};
 
 use super::draw::draw_beside;
-use super::{Arguments, Unplayable, ended_early, open};
-use crate::command::output::{printable, shown};
+use super::{Arguments, read};
+use crate::command::Failure;
+use crate::command::input::at;
+use crate::command::output::{aligned, printable, shown};
 
 /// A trace and what is assumed about its callers.
 struct Case {
-    header: TraceHeader,
     workload: Workload,
     fit: Fit,
     by: Loop,
@@ -27,7 +27,7 @@ struct Case {
 }
 
 /// Predicts, or advises.
-pub(super) fn run(arguments: &Arguments, out: &mut impl Write) -> Result<bool, Unplayable> {
+pub(super) fn run(arguments: &Arguments, out: &mut impl Write) -> Result<bool, Failure> {
     match (&arguments.what_if, arguments.advise) {
         (Some(grid), _) => predict(arguments, grid, out),
         (None, Some(goal)) => advise(arguments, goal, out),
@@ -36,13 +36,19 @@ pub(super) fn run(arguments: &Arguments, out: &mut impl Write) -> Result<bool, U
 }
 
 /// Predicts each combination of the options.
-fn predict(arguments: &Arguments, grid: &Grid, out: &mut impl Write) -> Result<bool, Unplayable> {
+fn predict(arguments: &Arguments, grid: &Grid, out: &mut impl Write) -> Result<bool, Failure> {
     let case = Case::read(arguments)?;
     let changes = grid.changes(case.workload.options())?;
     let only = match (&arguments.html, &changes[..]) {
         (None, _) => None,
         (Some(path), [change]) => Some((path, change)),
-        (Some(_), _) => return Err(Unplayable::Combinations(changes.len())),
+        (Some(_), changes) => {
+            let count = changes.len();
+            return Err(format!(
+                "--html shows one prediction beside the trace, not {count}: give each option of --what-if one value"
+            )
+            .into());
+        }
     };
     let predictions: Vec<_> = changes.iter().map(|change| (change, case.predict(change))).collect();
     if arguments.json {
@@ -52,25 +58,18 @@ fn predict(arguments: &Arguments, grid: &Grid, out: &mut impl Write) -> Result<b
         case.print(&predictions, out)?;
     }
     if let Some((path, change)) = only {
-        let recorded =
-            case.workload.record(change, &case.assumptions(), &case.header, Vec::new())?;
+        let recorded = case.workload.record(change, &case.assumptions(), Vec::new())?;
         draw_beside(arguments, &recorded, &change.to_string(), path)?;
-        told(arguments, format_args!("drawn beside the trace in {}", shown(path)), out)?;
+        // JSON is the only thing on standard output.
+        if !arguments.json {
+            writeln!(out, "drawn beside the trace in {}", shown(path))?;
+        }
     }
     Ok(case.is_good)
 }
 
-/// JSON is the only thing on standard output.
-fn told(
-    arguments: &Arguments,
-    line: std::fmt::Arguments<'_>,
-    out: &mut impl Write,
-) -> io::Result<()> {
-    if arguments.json { Ok(()) } else { writeln!(out, "{line}") }
-}
-
 /// Advises the smallest pools that keep a goal.
-fn advise(arguments: &Arguments, goal: Goal, out: &mut impl Write) -> Result<bool, Unplayable> {
+fn advise(arguments: &Arguments, goal: Goal, out: &mut impl Write) -> Result<bool, Failure> {
     let case = Case::read(arguments)?;
     let advice = case.workload.advise(goal, case.by, SEED);
     if arguments.json {
@@ -86,21 +85,16 @@ fn advise(arguments: &Arguments, goal: Goal, out: &mut impl Write) -> Result<boo
 const SEED: u64 = 0;
 
 impl Case {
-    fn read(arguments: &Arguments) -> Result<Self, Unplayable> {
-        let path = &arguments.trace;
-        let (header, workload, error) = Workload::read(open(path, &arguments.beginning)?)
-            .map_err(|source| Unplayable::Trace { path: path.clone(), source })?;
-        let is_good = match error {
-            Some(error) => ended_early(arguments, path, error)?,
-            None => true,
-        };
+    fn read(arguments: &Arguments) -> Result<Self, Failure> {
+        let (workload, is_good) = read(arguments, Workload::read)?;
         if workload.recorded().requests() == 0 {
-            return Err(Unplayable::NoRequests { path: path.clone() });
+            let path = &arguments.trace;
+            return Err(at(path)("the trace has no requests, so nothing can be predicted"));
         }
         let fit = Fit::of(&workload);
         let by = arguments.callers.unwrap_or(fit.better);
         let server = ServerLimit::of(&workload);
-        Ok(Self { header, workload, fit, by, server, is_good })
+        Ok(Self { workload, fit, by, server, is_good })
     }
 
     fn assumptions(&self) -> Assumptions {
@@ -115,7 +109,7 @@ impl Case {
     fn introduce(&self, arguments: &Arguments, out: &mut impl Write) -> io::Result<()> {
         let Self { workload, fit, .. } = self;
         let requests = counted(workload.recorded().requests(), "request", "requests");
-        let address = self.header.address.as_deref().unwrap_or("a pool");
+        let address = workload.header().address.as_deref().unwrap_or("a pool");
         writeln!(
             out,
             "trace      {}: {requests} in {}",
@@ -181,7 +175,9 @@ impl Case {
         for (change, prediction) in predictions {
             rows.push(row(&change.to_string(), prediction));
         }
-        print_table(&rows, out)?;
+        for line in aligned(&rows, |column| column == 0) {
+            writeln!(out, "{line}")?;
+        }
         writeln!(
             out,
             "\nwaits are those of all requests until their outcome; medians of {} draws",
@@ -202,7 +198,7 @@ impl Case {
         let settings =
             Setting::ALL.map(|it| (it.name().to_owned(), it.of(self.workload.options()).into()));
         json!({
-            "address": self.header.address,
+            "address": self.workload.header().address,
             "durationMS": millis(self.workload.duration()),
             "options": Value::Object(settings.into_iter().collect()),
             "callers": {
@@ -247,7 +243,9 @@ impl Case {
             }
             rows.push(row);
         }
-        print_table(&rows, out)?;
+        for line in aligned(&rows, |column| column == 0) {
+            writeln!(out, "{line}")?;
+        }
         let is_server = |need: &Need| matches!(need, Need::Server(_));
         if let Some(limit) =
             advice.server.filter(|_| advice.needs.iter().any(|(_, need)| is_server(need)))
@@ -323,25 +321,6 @@ fn row(name: &str, prediction: &Prediction) -> Vec<String> {
         prediction.median(|outcome| outcome.peak).to_string(),
         format!("{:.0} %", 100.0 * prediction.median(Outcome::busy_share)),
     ]
-}
-
-/// The first column on the left, the others on the right.
-fn print_table(rows: &[Vec<String>], out: &mut impl Write) -> io::Result<()> {
-    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
-    let width = |column: usize| {
-        let cells = rows.iter().filter_map(|row| row.get(column));
-        cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
-    };
-    let widths: Vec<_> = (0..columns).map(width).collect();
-    for row in rows {
-        let cells =
-            row.iter().zip(&widths).enumerate().map(|(place, (cell, &width))| match place {
-                0 => format!("{cell:<width$}"),
-                _ => format!("  {cell:>width$}"),
-            });
-        writeln!(out, "{}", cells.collect::<String>().trim_end())?;
-    }
-    Ok(())
 }
 
 /// What a goal is about.

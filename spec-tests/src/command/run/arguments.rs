@@ -7,9 +7,10 @@ use std::time::Duration;
 use cenote_core::uri::{ConnectionString, Problem, UriWarning};
 use clap::ValueEnum;
 
-use super::Trouble;
+use super::progress::Goal;
+use crate::command::Failure;
+use crate::command::input::first_line;
 use crate::command::output::{expect_different, tell};
-use crate::command::secret_file::first_line;
 
 /// Arguments of `cenote run`.
 #[derive(Debug, clap::Args)]
@@ -24,47 +25,47 @@ pub struct Arguments {
     /// Look the records of mongodb+srv:// up at this name server instead of the system's, such as
     /// 127.0.0.1:53; may be given several times
     #[arg(long = "name-server", value_name = "IP:PORT")]
-    name_servers: Vec<SocketAddr>,
+    pub(super) name_servers: Vec<SocketAddr>,
     /// Load the server of the connection string without asking
     #[arg(long)]
     pub(super) yes: bool,
     /// The shell that runs the pool
     #[arg(long, value_enum, default_value_t = Shell::Tokio)]
-    shell: Shell,
+    pub(super) shell: Shell,
     /// Number of tasks that share the pool; each checks out a connection, pings and checks it in. On mio
     /// each is a thread
     #[arg(long, allow_negative_numbers = true, value_name = "N", default_value_t = 64)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=100_000))]
-    tasks: u32,
+    pub(super) tasks: u32,
     /// Run for S seconds [default: 10, or no limit with --ops]
     #[arg(long, allow_negative_numbers = true, value_name = "S", value_parser = seconds)]
     seconds: Option<Duration>,
     /// Stop after K operations
     #[arg(long, allow_negative_numbers = true, value_name = "K")]
-    ops: Option<NonZeroU64>,
+    pub(super) ops: Option<NonZeroU64>,
     /// Pool options for the mock server, as in a connection string:
     /// "maxPoolSize=8&maxIdleTimeMS=500" [default: maxPoolSize=10]
     #[arg(long)]
     options: Option<Private>,
     /// Inject faults into the mock server and the network, and report each loss and recovery
     #[arg(long)]
-    chaos: bool,
+    pub(super) chaos: bool,
     /// One caller in N gives up, while it waits for a connection or in the middle of an operation
     #[arg(long, allow_negative_numbers = true, value_name = "N")]
-    give_up: Option<NonZeroU32>,
+    pub(super) give_up: Option<NonZeroU32>,
     /// Write every event to this file, one per line, for `cenote check`
     #[arg(long, value_name = "FILE")]
-    events: Option<PathBuf>,
+    pub(super) events: Option<PathBuf>,
     /// Record the pool's inputs in this file, for `cenote replay`
     #[arg(long, value_name = "FILE")]
-    trace: Option<PathBuf>,
+    pub(super) trace: Option<PathBuf>,
     /// Write a page that shows the run: one file, for any browser, without a network
     #[arg(long, value_name = "FILE")]
-    html: Option<PathBuf>,
+    pub(super) html: Option<PathBuf>,
     /// Let `cenote top PATH` look at the pool meanwhile, through a socket that is created there
     #[cfg(unix)]
     #[arg(long, value_name = "PATH")]
-    inspect: Option<PathBuf>,
+    pub(super) inspect: Option<PathBuf>,
     /// Print the summary as one JSON object
     #[arg(long)]
     pub(super) json: bool,
@@ -84,22 +85,10 @@ pub(super) enum Shell {
 }
 
 /// The validated arguments.
-pub(super) struct Plan {
-    pub(super) shell: Shell,
+pub(super) struct Plan<'a> {
+    pub(super) arguments: &'a Arguments,
     pub(super) target: Target,
-    /// Empty for those of the system.
-    pub(super) name_servers: Vec<SocketAddr>,
-    pub(super) tasks: u32,
-    pub(super) time: Option<Duration>,
-    pub(super) operations: Option<u64>,
-    pub(super) chaos: bool,
-    /// One caller in N gives up.
-    pub(super) give_up: Option<NonZeroU32>,
-    pub(super) events: Option<PathBuf>,
-    pub(super) trace: Option<PathBuf>,
-    pub(super) html: Option<PathBuf>,
-    #[cfg(unix)]
-    pub(super) inspect: Option<PathBuf>,
+    pub(super) goal: Goal,
 }
 
 /// Where the server is.
@@ -117,7 +106,7 @@ const MAX_THREADS: u32 = 10_000;
 const TIME: Duration = Duration::from_secs(10);
 
 impl Arguments {
-    pub(super) fn plan(&self) -> Result<Plan, Trouble> {
+    pub(super) fn plan(&self) -> Result<Plan<'_>, Failure> {
         let files = [
             ("--events", self.events.as_deref()),
             ("--trace", self.trace.as_deref()),
@@ -126,8 +115,15 @@ impl Arguments {
         expect_different(&files)?;
         let given = self.options.as_ref();
         let target = match self.uri()? {
-            Some(_) if self.chaos => return Err(Trouble::ChaosElsewhere),
-            Some(_) if given.is_some() => return Err(Trouble::OptionsElsewhere),
+            Some(_) if self.chaos => {
+                return Err(
+                    "--chaos injects faults into the built-in mock server: omit the URI".into()
+                );
+            }
+            Some(_) if given.is_some() => {
+                let why = "--options is for the built-in mock server: put the options into the URI";
+                return Err(why.into());
+            }
             Some(uri) => {
                 warn(&ConnectionString::parse(&uri)?);
                 Target::Elsewhere { uri }
@@ -137,45 +133,23 @@ impl Arguments {
             },
         };
         if self.shell == Shell::Mio && self.tasks > MAX_THREADS {
-            return Err(Trouble::Threads { tasks: self.tasks, most: MAX_THREADS });
+            let tasks = self.tasks;
+            let why = format!("--tasks {tasks}: on mio each is a thread, at most {MAX_THREADS}");
+            return Err(why.into());
         }
         let time = self.seconds.or(self.ops.is_none().then_some(TIME));
-        Ok(Plan {
-            shell: self.shell,
-            target,
-            name_servers: self.name_servers.clone(),
-            tasks: self.tasks,
-            time,
-            operations: self.ops.map(NonZeroU64::get),
-            chaos: self.chaos,
-            give_up: self.give_up,
-            events: self.events.clone(),
-            trace: self.trace.clone(),
-            html: self.html.clone(),
-            #[cfg(unix)]
-            inspect: self.inspect.clone(),
-        })
+        Ok(Plan { arguments: self, target, goal: Goal { time, operations: self.ops } })
     }
-}
 
-impl Arguments {
     /// The connection string, if one was given.
-    fn uri(&self) -> Result<Option<String>, Trouble> {
-        let read = |path: &PathBuf| {
-            let unreadable = |source| Trouble::UriFile { path: path.clone(), source };
-            first_line(path).map_err(unreadable)
-        };
-        let given = self.uri.as_ref().map(|Private(uri)| uri.clone());
-        given.map_or_else(|| self.uri_file.as_ref().map(read).transpose(), |uri| Ok(Some(uri)))
-    }
-}
-
-impl Plan {
-    /// The part that is done after `time` with `operations` started; 0 without a limit.
-    pub(super) fn part_done(&self, time: Duration, operations: u64) -> f64 {
-        let of_time = self.time.map_or(0.0, |all| time.as_secs_f64() / all.as_secs_f64());
-        let of_operations = self.operations.map_or(0.0, |all| operations as f64 / all as f64);
-        of_time.max(of_operations)
+    fn uri(&self) -> Result<Option<String>, Failure> {
+        match (&self.uri, &self.uri_file) {
+            (Some(Private(uri)), _) => Ok(Some(uri.clone())),
+            (None, Some(path)) => {
+                first_line(path).map(Some).map_err(|error| format!("--uri-file: {error}").into())
+            }
+            (None, None) => Ok(None),
+        }
     }
 }
 
@@ -195,11 +169,11 @@ fn warn(uri: &ConnectionString) {
 
 /// The given options, completed with defaults. They are written for this command alone, so an option
 /// that would be ignored is an error.
-fn options(given: &str, chaos: bool) -> Result<String, Trouble> {
+fn options(given: &str, chaos: bool) -> Result<String, Failure> {
     let read = ConnectionString::parse(&format!("mongodb://localhost/?{given}"))?;
     if let Some((warning, problem)) = read.warnings().iter().find_map(|it| Some((it, refused(it)?)))
     {
-        return Err(Trouble::Options { option: warning.option().to_owned(), problem });
+        return Err(format!("--options: {}: {problem}", warning.option()).into());
     }
     warn(&read);
     let mut options = given.to_owned();

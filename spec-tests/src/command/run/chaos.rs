@@ -6,13 +6,13 @@ use bson::rawdoc;
 use cenote_core::wire::{Flags, Ids, MessageLimit, MessageWriter};
 use cenote_endpoint::{Ending, Endpoint, Server};
 use cenote_replay::random::SplitMix;
+use cenote_replay::text::{counted, span};
 use tokio::time::{Instant, sleep};
 
 use super::operation::Operations;
 use super::progress::Progress;
 use super::server_fault::ServerFault;
 use super::tally::Tally;
-use super::text;
 use super::timeline::{Incident, Timeline};
 use crate::proxy::FaultProxy;
 
@@ -235,16 +235,15 @@ fn ended(incident: &Incident) -> String {
     let Incident { cleared, closed, failed, good_again, .. } = incident;
     let closed = match closed {
         0 => String::new(),
-        1 => "1 connection closed, ".to_owned(),
-        count => format!("{count} connections closed, "),
+        &count => format!("{} closed, ", counted(count, "connection", "connections")),
     };
     let cleared = match cleared {
-        Some(after) => format!("pool cleared after {}, ", text::time(*after)),
+        Some(after) => format!("pool cleared after {}, ", span(*after)),
         None => String::new(),
     };
     let what = match (failed, good_again) {
         (0, _) => "nothing failed".to_owned(),
-        (_, Some(after)) => format!("{failed} failed, good again after {}", text::time(*after)),
+        (_, Some(after)) => format!("{failed} failed, good again after {}", span(*after)),
         (_, None) => format!("{failed} failed, not good again yet"),
     };
     format!("{:>5}    {closed}{cleared}{what}", "")

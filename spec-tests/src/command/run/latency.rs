@@ -21,15 +21,17 @@ pub(super) struct Quantiles {
     pub(super) max: f64,
 }
 
-impl Latencies {
-    pub(super) fn new() -> Self {
+impl Default for Latencies {
+    fn default() -> Self {
         #[expect(
             clippy::expect_used,
             reason = "three digits are among the 0 to 5 that there can be"
         )]
         Self(Histogram::new(3).expect("three digits"))
     }
+}
 
+impl Latencies {
     pub(super) fn record(&mut self, time: Duration) {
         // It grows as it has to, up to any u64: half a millennium.
         self.0 += u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
@@ -39,23 +41,12 @@ impl Latencies {
         self.0 += &others.0;
     }
 
+    /// Zeros if there are none.
     pub(super) fn quantiles(&self) -> Quantiles {
-        if self.0.is_empty() {
-            return Quantiles::default();
-        }
-        let at = |quantile| milliseconds(self.0.value_at_quantile(quantile));
-        Quantiles {
-            count: self.0.len(),
-            p50: at(0.5),
-            p99: at(0.99),
-            p999: at(0.999),
-            max: milliseconds(self.0.max()),
-        }
+        let [p50, p99, p999, max] =
+            [0.5, 0.99, 0.999, 1.0].map(|it| self.0.value_at_quantile(it) as f64 / 1e6);
+        Quantiles { count: self.0.len(), p50, p99, p999, max }
     }
-}
-
-fn milliseconds(nanoseconds: u64) -> f64 {
-    nanoseconds as f64 / 1e6
 }
 
 #[cfg(test)]
@@ -64,7 +55,7 @@ mod tests {
 
     #[test]
     fn quantiles_are_right_to_three_digits() {
-        let (mut one, mut other) = (Latencies::new(), Latencies::new());
+        let (mut one, mut other) = (Latencies::default(), Latencies::default());
         (1..=500).for_each(|it| one.record(Duration::from_millis(it)));
         (501..=1000).for_each(|it| other.record(Duration::from_millis(it)));
         one.add(&other);
@@ -77,12 +68,12 @@ mod tests {
 
     #[test]
     fn of_nothing_there_is_nothing() {
-        assert_eq!(Latencies::new().quantiles(), Quantiles::default());
+        assert_eq!(Latencies::default().quantiles(), Quantiles::default());
     }
 
     #[test]
     fn whatever_is_recorded_is_counted() {
-        let mut latencies = Latencies::new();
+        let mut latencies = Latencies::default();
         latencies.record(Duration::ZERO);
         latencies.record(Duration::MAX);
         assert_eq!(latencies.quantiles().count, 2);

@@ -15,14 +15,14 @@ use tokio::runtime::{self, Handle};
 use tokio::sync::mpsc::{Receiver, channel};
 use tokio::task::spawn_blocking;
 
-use super::Trouble;
 use super::arguments::Plan;
 use super::play::{self, KEEP_ALIVE, PATIENCE, play};
 use super::summary::Summary;
 use super::tally::Tally;
 use super::work::work;
+use crate::command::Failure;
 
-pub(super) fn run(plan: &Plan) -> Result<Summary, Trouble> {
+pub(super) fn run(plan: &Plan<'_>) -> Result<Summary, Failure> {
     // For signals, time and the troubles of the server. The pool knows nothing of it.
     let runtime = runtime::Builder::new_multi_thread()
         .worker_threads(1)
@@ -84,7 +84,7 @@ impl play::Client for Client {
         })
     }
 
-    async fn close(&self) -> Result<bool, Trouble> {
+    async fn close(&self) -> Result<bool, Failure> {
         let closing = self.clone();
         let closed = spawn_blocking(move || {
             let closed = closing.close_before(Instant::now() + PATIENCE).is_ok();

@@ -13,14 +13,14 @@ use tokio::runtime;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use super::Trouble;
 use super::arguments::Plan;
 use super::play::{self, KEEP_ALIVE, PATIENCE, play};
 use super::summary::Summary;
 use super::tally::Tally;
 use super::work::work;
+use crate::command::Failure;
 
-pub(super) fn run(plan: &Plan) -> Result<Summary, Trouble> {
+pub(super) fn run(plan: &Plan<'_>) -> Result<Summary, Failure> {
     let runtime =
         runtime::Builder::new_multi_thread().enable_all().thread_keep_alive(KEEP_ALIVE).build()?;
     let result = runtime.block_on(play::<Client>(plan));
@@ -78,7 +78,7 @@ impl play::Client for Client {
         Ok((0..count).map(task).collect())
     }
 
-    async fn close(&self) -> Result<bool, Trouble> {
+    async fn close(&self) -> Result<bool, Failure> {
         let closed = timeout(PATIENCE, Self::close(self)).await.is_ok();
         self.end_recording().await?;
         Ok(closed)

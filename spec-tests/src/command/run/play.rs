@@ -1,6 +1,7 @@
 //! A client at work, whichever shell it is of.
 
 use std::io;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -13,20 +14,21 @@ use cenote_shell::client::{BuiltClient, ClientBuilder};
 use tokio::task::JoinSet;
 use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 
-use super::Trouble;
 use super::arguments::Plan;
 use super::chaos::Chaos;
 use super::deployment::Deployment;
 use super::event_checker::{EventChecker, EventSender};
 use super::pause::Pause;
-use super::progress::{Goal, Progress};
+use super::progress::Progress;
 use super::record::Record;
 use super::resources::{self, Meter};
 use super::seen::Seen;
 use super::server::Server;
-use super::summary::{Left, Stopped, Summary, Told};
+use super::summary::{CheckOuts, Events, Left, Lives, Operations, Stopped, Summary};
 use super::tally::Tally;
 use super::timeline::Timeline;
+use crate::command::Failure;
+use crate::command::input::at;
 use crate::command::signals::Signals;
 use crate::sockets;
 
@@ -80,7 +82,7 @@ pub(super) trait Client: BuiltClient {
     ) -> io::Result<Self::Workers>;
 
     /// Closes the client, and finishes a recording. Returns whether all connections came back within [`PATIENCE`].
-    async fn close(&self) -> Result<bool, Trouble>;
+    async fn close(&self) -> Result<bool, Failure>;
 }
 
 /// The running workers.
@@ -95,7 +97,7 @@ pub(super) trait Workers {
     async fn leave(self, have_ended: bool) -> io::Result<usize>;
 }
 
-pub(super) async fn play<C: Client>(plan: &Plan) -> Result<Summary, Trouble> {
+pub(super) async fn play<C: Client>(plan: &Plan<'_>) -> Result<Summary, Failure> {
     let mut signals = Signals::expect()?;
     let mut meter = Meter::begin()?;
     let record = Record::begin(plan)?;
@@ -104,25 +106,23 @@ pub(super) async fn play<C: Client>(plan: &Plan) -> Result<Summary, Trouble> {
     let seen = Arc::new(Seen::new(Arc::clone(&timeline)));
     server.look(&mut signals).await?;
     // What is in the file stays until there is something to be written.
-    let told = |source| {
-        let path = plan.events.clone().unwrap_or_default();
-        Trouble::Events { path, source }
-    };
-    let (checker, ear) = EventChecker::new(plan.events.as_deref()).map_err(told)?;
+    let events = plan.arguments.events.as_deref();
+    let told = at(events.unwrap_or(Path::new("")));
+    let (checker, ear) = EventChecker::new(events).map_err(&told)?;
     let pause = Arc::new(Pause::default());
     let client: C = client(plan, &server, ear, &seen, &pause, record.as_ref())?;
-    let tally = Arc::new(Tally::new(plan, Arc::clone(&timeline), pause));
-    let goal = Goal { time: plan.time, operations: plan.operations };
-    let progress = Arc::new(Progress::new(goal));
+    let tally = Arc::new(Tally::new(plan.arguments, Arc::clone(&timeline), pause));
+    let progress = Arc::new(Progress::new(plan.goal));
     let max_pool_size = client.servers().first().and_then(|server| server.pool.max_pool_size);
     if server.endpoint.is_none() {
         progress.say(&format!("found {}", found(&client).await));
     }
     progress.say(&format!(
-        "{} {} at work on {} for {goal}; Ctrl-C stops them",
-        plan.tasks,
+        "{} {} at work on {} for {}; Ctrl-C stops them",
+        plan.arguments.tasks,
         C::Workers::NAME,
-        server.name()
+        server.name(),
+        plan.goal
     ));
     let began = timeline.now();
     let chaos = server.endpoint.iter().zip(&server.proxy).map(|(endpoint, proxy)| Chaos {
@@ -131,10 +131,10 @@ pub(super) async fn play<C: Client>(plan: &Plan) -> Result<Summary, Trouble> {
         timeline: Arc::clone(&timeline),
         progress: Arc::clone(&progress),
         tally: Arc::clone(&tally),
-        end: plan.time.map(|time| began + time),
+        end: plan.goal.time.map(|time| began + time),
     });
     let helpers: JoinSet<_> = chaos.map(Chaos::reign).collect();
-    let mut workers = client.employ(plan.tasks, &server.selector(), &tally)?;
+    let mut workers = client.employ(plan.arguments.tasks, &server.selector(), &tally)?;
 
     let look = || client.servers();
     let scene = Scene { plan, look, tally: &tally, progress: &progress, checker: &checker };
@@ -152,33 +152,43 @@ pub(super) async fn play<C: Client>(plan: &Plan) -> Result<Summary, Trouble> {
     drop(client);
     let addresses = servers.iter().map(|server| &*server.address);
     let sockets = sockets::settle(addresses.chain(&server.uri.hosts), PATIENCE).await?;
-    let name = server.name();
-    let embedded = server.endpoint.is_some();
+    let (name, embedded) = (server.name(), server.endpoint.is_some());
     drop((server, progress));
     let recorded = record.map(|record| record.finish(&timeline)).transpose()?;
-    let report = checker.report().map_err(told)?;
+    let report = checker.report().map_err(&told)?;
     let growth = meter.end(memory, PATIENCE).await?;
-    Ok(Summary::new(Told {
-        plan,
+    let [check_out_wait, operation_time] = tally.quantiles();
+    let (establishment, lives) = seen.connections();
+    let seconds = worked.as_secs_f64();
+    let summary = Summary {
+        good: true,
         server: name,
         deployment,
         embedded,
+        shell: plan.arguments.shell.name(),
+        tasks: plan.arguments.tasks,
         max_pool_size,
-        stopped,
-        worked,
-        tally: &tally,
-        connections: seen.connections(),
-        incidents: timeline.incidents(),
-        left: Left { tasks: hanging, closed, connections, sockets },
-        report,
-        growth,
+        stopped_by: stopped,
+        seconds,
+        operations: Operations::of(&tally, seconds),
+        check_outs: CheckOuts::of(&tally),
+        check_out_wait,
+        operation_time,
+        establishment,
+        connections: Lives { created: report.connections, ..lives },
+        failures: tally.reasons(),
+        troubles: timeline.incidents(),
+        events: Events::of(&report, plan.arguments.events.clone()),
         recorded,
-    }))
+        left: Left { tasks: hanging, closed, connections, sockets },
+        growth,
+    };
+    Ok(summary.judged())
 }
 
 /// What there is while the work goes on.
 struct Scene<'a, L> {
-    plan: &'a Plan,
+    plan: &'a Plan<'a>,
     look: L,
     tally: &'a Tally,
     progress: &'a Progress,
@@ -192,9 +202,9 @@ impl<L: Fn() -> Vec<ServerStatus>> Scene<'_, L> {
         workers: &mut impl Workers,
         signals: &mut Signals,
         meter: &mut Meter,
-    ) -> Result<Stopped, Trouble> {
+    ) -> Result<Stopped, Failure> {
         let began = self.tally.timeline.now();
-        let time = sleep(self.plan.time.unwrap_or(Duration::MAX));
+        let time = sleep(self.plan.goal.time.unwrap_or(Duration::MAX));
         tokio::pin!(time);
         let mut ticks = interval(TICK);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
@@ -210,7 +220,7 @@ impl<L: Fn() -> Vec<ServerStatus>> Scene<'_, L> {
                     let now = self.tally.timeline.now();
                     let counts = self.tally.counts();
                     self.progress.show(now, counts, &(self.look)());
-                    meter.look(self.plan.part_done(now.saturating_sub(began), counts.asked))?;
+                    meter.look(self.plan.goal.part(now.saturating_sub(began), counts.asked))?;
                     if self.checker.has_gone() {
                         // Its report says why.
                         return Ok(Stopped::Signal);
@@ -237,13 +247,13 @@ async fn found<C: Client>(client: &C) -> String {
 
 /// It watches the servers, and makes their pools ready and clears them.
 fn client<C: Client>(
-    plan: &Plan,
+    plan: &Plan<'_>,
     server: &Server,
     ear: EventSender,
     seen: &Arc<Seen>,
     pause: &Arc<Pause>,
     record: Option<&Record>,
-) -> Result<C, Trouble> {
+) -> Result<C, Failure> {
     let (seen, stopped) = (Arc::clone(seen), Arc::clone(pause));
     let mut builder =
         ClientBuilder::from_connection_string(server.uri.clone())?.on_event(move |event| {
@@ -258,7 +268,7 @@ fn client<C: Client>(
         builder = builder.prepare_pools(move |pool| pool.record(trace.as_path()));
     }
     #[cfg(unix)]
-    if let Some(path) = &plan.inspect {
+    if let Some(path) = &plan.arguments.inspect {
         builder = builder.inspect(path).flight_recorder(FLIGHT_RECORDER);
     }
     Ok(builder.build()?)

@@ -1,14 +1,15 @@
 use std::collections::VecDeque;
 use std::fmt;
+use std::num::NonZeroU64;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use cenote_core::client::ServerStatus;
+use cenote_replay::text::{counted, grouped, span};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::deployment::pools;
 use super::tally::Counts;
-use super::text::{self, Count};
 use crate::command::output::{printable, tell};
 
 /// What is told on standard error while the work goes on: two lines that change in a terminal, and
@@ -23,7 +24,7 @@ pub(super) struct Progress {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Goal {
     pub(super) time: Option<Duration>,
-    pub(super) operations: Option<u64>,
+    pub(super) operations: Option<NonZeroU64>,
 }
 
 /// How fast it goes.
@@ -61,12 +62,12 @@ impl Progress {
         let line = format!(
             "{:>5.1} s  {} operations  {} a second  {} failed",
             now.as_secs_f64(),
-            Count(counts.good),
-            Count(speed),
-            Count(counts.failed)
+            grouped(counts.good),
+            grouped(speed),
+            grouped(counts.failed)
         );
         if !self.bar.is_hidden() {
-            self.bar.set_position(self.goal.part(now, done));
+            self.bar.set_position((self.goal.part(now, done) * Goal::WHOLE as f64).round() as u64);
             self.bar.set_prefix(line);
             self.bar.set_message(pools(servers));
             self.bar.tick();
@@ -93,12 +94,10 @@ impl Progress {
 
 impl fmt::Display for Goal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (self.time, self.operations) {
-            (Some(time), None) => f.write_str(&text::time(time)),
-            (None, Some(operations)) => write!(f, "{} operations", Count(operations)),
-            (Some(time), Some(operations)) => {
-                write!(f, "{} or {} operations", text::time(time), Count(operations))
-            }
+        let operations = |count: NonZeroU64| counted(count.get(), "operation", "operations");
+        match (self.time.map(span), self.operations.map(operations)) {
+            (Some(time), Some(operations)) => write!(f, "{time} or {operations}"),
+            (Some(limit), None) | (None, Some(limit)) => f.write_str(&limit),
             (None, None) => f.write_str("as long as it may"),
         }
     }
@@ -107,16 +106,11 @@ impl fmt::Display for Goal {
 impl Goal {
     const WHOLE: u64 = 1000;
 
-    /// How much of the whole is done.
-    fn part(self, now: Duration, done: u64) -> u64 {
-        let of_time = self.time.map_or(0.0, |all| now.as_secs_f64() / all.as_secs_f64());
-        let of_operations = self.operations.map_or(0, |all| {
-            u64::try_from(u128::from(done) * u128::from(Self::WHOLE) / u128::from(all))
-                .unwrap_or(Self::WHOLE)
-        });
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 to 1000")]
-        let of_time = (of_time.clamp(0.0, 1.0) * Self::WHOLE as f64) as u64;
-        of_time.max(of_operations).min(Self::WHOLE)
+    /// How much of it is done, after that time and with that many operations: from 0, also without a limit, to 1.
+    pub(super) fn part(self, time: Duration, operations: u64) -> f64 {
+        let of_time = self.time.map_or(0.0, |all| time.as_secs_f64() / all.as_secs_f64());
+        let of_operations = self.operations.map_or(0.0, |all| operations as f64 / all.get() as f64);
+        of_time.max(of_operations).min(1.0)
     }
 }
 

@@ -1,16 +1,17 @@
 //! The trace of a run, and the page that shows it.
 
 use std::fs::{self, OpenOptions};
-use std::io::{self, ErrorKind};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use tempfile::TempDir;
 
-use super::Trouble;
 use super::arguments::Plan;
 use super::timeline::Timeline;
-use crate::command::replay::{Unplayable, page};
+use crate::command::Failure;
+use crate::command::input::at;
+use crate::command::replay::page;
 
 /// Where a run is recorded.
 pub(super) struct Record {
@@ -33,9 +34,9 @@ pub(super) struct Recorded {
 
 impl Record {
     /// If there is to be one. A page that cannot be written is refused before the work begins.
-    pub(super) fn begin(plan: &Plan) -> Result<Option<Self>, Trouble> {
-        let page = plan.html.as_deref().map(Page::begin).transpose()?;
-        match (&plan.trace, &page) {
+    pub(super) fn begin(plan: &Plan<'_>) -> Result<Option<Self>, Failure> {
+        let page = plan.arguments.html.as_deref().map(Page::begin).transpose()?;
+        match (&plan.arguments.trace, &page) {
             (None, None) => Ok(None),
             (Some(trace), _) => Ok(Some(Self { trace: trace.clone(), page, folder: None })),
             (None, Some(_)) => {
@@ -52,7 +53,7 @@ impl Record {
     }
 
     /// Draws the trace, once it is whole.
-    pub(super) fn finish(self, timeline: &Timeline) -> Result<Recorded, Trouble> {
+    pub(super) fn finish(self, timeline: &Timeline) -> Result<Recorded, Failure> {
         let Self { trace, page: drawn, folder } = self;
         let (html, steps) = match drawn {
             Some(drawn) => {
@@ -75,19 +76,15 @@ struct Page {
 
 impl Page {
     /// What is there already stays as it is until there is something to be drawn.
-    fn begin(path: &Path) -> Result<Self, Unplayable> {
-        let opened = match OpenOptions::new().write(true).create_new(true).open(path) {
-            Ok(_) => Ok(true),
+    fn begin(path: &Path) -> Result<Self, Failure> {
+        let mut file = OpenOptions::new();
+        let is_new = match file.write(true).create_new(true).open(path) {
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-                OpenOptions::new().write(true).open(path).map(|_| false)
+                file.create_new(false).open(path).map(|_| false)
             }
-            Err(error) => io::Result::Err(error),
+            opened => opened.map(|_| true),
         };
-        let path = path.to_owned();
-        match opened {
-            Ok(is_new) => Ok(Self { path, is_new }),
-            Err(source) => Err(Unplayable::File { path, source }),
-        }
+        Ok(Self { path: path.to_owned(), is_new: is_new.map_err(at(path))? })
     }
 
     fn done(mut self) -> PathBuf {

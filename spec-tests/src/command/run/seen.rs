@@ -1,10 +1,10 @@
-use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use cenote_core::error::ConnectionError;
 use cenote_core::pool::{CloseReason, Event};
 
 use super::latency::{Latencies, Quantiles};
+use super::summary::Lives;
 use super::timeline::Timeline;
 
 /// What the pool's events tell beside their order, which the checker judges.
@@ -13,33 +13,15 @@ pub(super) struct Seen {
     counted: Mutex<Counted>,
 }
 
+#[derive(Default)]
 struct Counted {
     establishments: Latencies,
-    established: u64,
-    cleared: u64,
-    closed: BTreeMap<&'static str, u64>,
-}
-
-/// What became of connections.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct Connections {
-    pub(super) establishments: Quantiles,
-    pub(super) established: u64,
-    /// How often the pool was.
-    pub(super) cleared: u64,
-    /// By reason.
-    pub(super) closed: BTreeMap<&'static str, u64>,
+    lives: Lives,
 }
 
 impl Seen {
     pub(super) fn new(timeline: Arc<Timeline>) -> Self {
-        let counted = Counted {
-            establishments: Latencies::new(),
-            established: 0,
-            cleared: 0,
-            closed: BTreeMap::new(),
-        };
-        Self { timeline, counted: Mutex::new(counted) }
+        Self { timeline, counted: Mutex::default() }
     }
 
     pub(super) fn hear(&self, event: &Event<ConnectionError>) {
@@ -47,16 +29,16 @@ impl Seen {
             Event::ConnectionReady { duration, .. } => {
                 let mut counted = self.lock();
                 counted.establishments.record(*duration);
-                counted.established += 1;
+                counted.lives.established += 1;
             }
             Event::ConnectionClosed { reason, .. } => {
-                *self.lock().closed.entry(reason.as_str()).or_default() += 1;
+                *self.lock().lives.closed.entry(reason.as_str()).or_default() += 1;
                 if *reason == CloseReason::Error {
                     self.timeline.closed();
                 }
             }
             Event::ConnectionPoolCleared { .. } => {
-                self.lock().cleared += 1;
+                self.lock().lives.pool_cleared += 1;
                 self.timeline.cleared();
             }
             Event::ConnectionPoolReady => self.timeline.ready(),
@@ -71,14 +53,10 @@ impl Seen {
         }
     }
 
-    pub(super) fn connections(&self) -> Connections {
-        let Counted { establishments, established, cleared, closed } = &*self.lock();
-        Connections {
-            establishments: establishments.quantiles(),
-            established: *established,
-            cleared: *cleared,
-            closed: closed.clone(),
-        }
+    /// How long establishments took, and what became of connections.
+    pub(super) fn connections(&self) -> (Quantiles, Lives) {
+        let Counted { establishments, lives } = &*self.lock();
+        (establishments.quantiles(), lives.clone())
     }
 
     /// Poisoning is ignored: the counts are valid at any time.

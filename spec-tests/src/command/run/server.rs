@@ -14,9 +14,10 @@ use cenote_tokio::ClientBuildError;
 use cenote_tokio::ClientBuilder;
 use cenote_tokio::{BuildError, Builder, MongoConnector, OperationError, Pool};
 
-use super::Trouble;
 use super::arguments::{Plan, Target};
 use super::operation;
+use crate::command::Failure;
+use crate::command::endpoint::with_cause;
 use crate::command::signals::Signals;
 use crate::proxy::FaultProxy;
 
@@ -34,12 +35,12 @@ pub(super) struct Server {
 }
 
 impl Server {
-    pub(super) async fn start(plan: &Plan, signals: &mut Signals) -> Result<Self, Trouble> {
+    pub(super) async fn start(plan: &Plan<'_>, signals: &mut Signals) -> Result<Self, Failure> {
         let (uri, endpoint, proxy) = match &plan.target {
             Target::Embedded { options } => {
-                let endpoint = Arc::new(mock_server()?);
+                let endpoint = Arc::new(mock_server().map_err(|error| with_cause(&error))?);
                 let uri = format!("{}&{options}", endpoint.uri());
-                if plan.chaos {
+                if plan.arguments.chaos {
                     let proxy = FaultProxy::to(&endpoint.address())?;
                     (proxy.uri(&uri), Some(endpoint), Some(Arc::new(proxy)))
                 } else {
@@ -54,8 +55,8 @@ impl Server {
             Some(srv) => {
                 let host = srv.host().to_owned();
                 tokio::select! {
-                    resolved = resolved(uri, &plan.name_servers) => resolved?,
-                    () = signals.come() => return Err(Trouble::Stopped { server: host }),
+                    resolved = resolved(uri, &plan.arguments.name_servers) => resolved?,
+                    () = signals.come() => return Err(stopped(&host)),
                 }
             }
         };
@@ -77,28 +78,30 @@ impl Server {
 
     /// Verifies connectivity and credentials at the first host that answers, before the run starts: monitors do not
     /// authenticate, and a client's callers wait until a server is found.
-    pub(super) async fn look(&self, signals: &mut Signals) -> Result<(), Trouble> {
+    pub(super) async fn look(&self, signals: &mut Signals) -> Result<(), Failure> {
         if self.is_load_balanced {
             // The first check-out finds out.
             return Ok(());
         }
-        let mut outcome = Ok(());
+        let mut first = None;
         for address in &self.uri.hosts {
-            match self.look_at(address, signals).await {
-                Err(trouble @ Trouble::Unreachable { .. }) => outcome = outcome.and(Err(trouble)),
-                other => return other,
-            }
+            let Err(error) = self.look_at(address, signals).await? else { return Ok(()) };
+            first.get_or_insert(format!("{address} cannot be reached: {}", error.with_advice()));
         }
-        outcome
+        first.map_or(Ok(()), |first| Err(first.into()))
     }
 
-    async fn look_at(&self, address: &ServerAddress, signals: &mut Signals) -> Result<(), Trouble> {
+    /// Whether this host can be reached.
+    async fn look_at(
+        &self,
+        address: &ServerAddress,
+        signals: &mut Signals,
+    ) -> Result<Result<(), ConnectionError>, Failure> {
         let options = PoolOptions::default().with_max_pool_size(1);
         let connector = MongoConnector::new(&self.uri).map_err(BuildError::from)?;
         let pool = Builder::new(address.clone(), connector).replace_options(options);
         let pool: Pool = pool.timeout(self.uri.timeouts.operation).build()?;
         pool.ready();
-        let server = address.to_string();
         let is_chaos = self.proxy.is_some();
         let first = if is_chaos {
             operation::documents()
@@ -107,12 +110,18 @@ impl Server {
         };
         let answer = tokio::select! {
             answer = run_alone(&pool, &first) => answer,
-            () = signals.come() => return Err(Trouble::Stopped { server }),
+            () = signals.come() => return Err(stopped(&address.to_string())),
         };
-        answer.map_err(|source| Trouble::Unreachable { server, source })?;
-        pool.close().await;
-        Ok(())
+        if answer.is_ok() {
+            pool.close().await;
+        }
+        Ok(answer)
     }
+}
+
+/// By a signal, before the run began.
+fn stopped(server: &str) -> Failure {
+    format!("stopped before {server} answered").into()
 }
 
 /// With TLS and one user, who has to log in.
@@ -163,14 +172,21 @@ pub(super) fn name(uri: &ConnectionString) -> String {
     hosts.join(", ")
 }
 
-fn expect_one_pool(plan: &Plan, uri: &ConnectionString) -> Result<(), Trouble> {
-    let option = match (&plan.trace, &plan.html, plan.give_up) {
+fn expect_one_pool(plan: &Plan<'_>, uri: &ConnectionString) -> Result<(), Failure> {
+    let option = match (&plan.arguments.trace, &plan.arguments.html, plan.arguments.give_up) {
         (Some(_), _, _) => "--trace",
         (None, Some(_), _) => "--html",
         (None, None, Some(_)) => "--give-up",
         (None, None, None) => return Ok(()),
     };
-    if is_alone(uri) { Ok(()) } else { Err(Trouble::SeveralPools { option, servers: name(uri) }) }
+    if is_alone(uri) {
+        return Ok(());
+    }
+    let servers = name(uri);
+    Err(format!(
+        "{option} is about one pool, and a client of {servers} may have several: name one host in the URI, without directConnection=false"
+    )
+    .into())
 }
 
 /// Connects directly to this host. Otherwise a client would leave a host that the members of its replica set know by
@@ -186,7 +202,7 @@ fn to_host(mut uri: ConnectionString, address: &ServerAddress) -> ConnectionStri
 async fn resolved(
     uri: ConnectionString,
     name_servers: &[SocketAddr],
-) -> Result<ConnectionString, Trouble> {
+) -> Result<ConnectionString, Failure> {
     let mut builder = ClientBuilder::from_connection_string(uri)?;
     if !name_servers.is_empty() {
         builder = builder.name_servers(name_servers.iter().copied());
@@ -195,7 +211,7 @@ async fn resolved(
 }
 
 #[cfg(not(feature = "srv"))]
-async fn resolved(uri: ConnectionString, _: &[SocketAddr]) -> Result<ConnectionString, Trouble> {
+async fn resolved(uri: ConnectionString, _: &[SocketAddr]) -> Result<ConnectionString, Failure> {
     let host = uri.srv.map(|srv| srv.host().to_owned()).unwrap_or_default();
     Err(ClientBuildError::Unresolved { host }.into())
 }

@@ -3,13 +3,14 @@
 use std::fmt;
 use std::path::Path;
 
+use cenote_replay::text::grouped;
+
 use super::deployment::Deployment;
 use super::latency::Quantiles;
 use super::record::Recorded;
 use super::summary::{Left, Stopped, Summary};
-use super::text::{self, Count};
 use super::troubles::Troubles;
-use crate::command::output::{printable, quoted};
+use crate::command::output::{milliseconds, printable, quoted};
 
 impl fmt::Display for Summary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -62,27 +63,27 @@ impl Summary {
             f,
             "{:<16}{} in {:.1} s{stopped}: {} a second",
             "operations",
-            Count(operations.good),
+            grouped(operations.good),
             self.seconds,
             per_second(operations.per_second)
         )?;
         if operations.failed > 0 {
-            writeln!(f, "{:<16}{} failed", "", Count(operations.failed))?;
+            writeln!(f, "{:<16}{} failed", "", grouped(operations.failed))?;
         }
         if operations.given_up > 0 {
-            writeln!(f, "{:<16}{} given up", "", Count(operations.given_up))?;
+            writeln!(f, "{:<16}{} given up", "", grouped(operations.given_up))?;
         }
-        write!(f, "{:<16}{} delivered", "check-outs", Count(check_outs.delivered))?;
+        write!(f, "{:<16}{} delivered", "check-outs", grouped(check_outs.delivered))?;
         if check_outs.failed > 0 {
-            write!(f, ", {} failed", Count(check_outs.failed))?;
+            write!(f, ", {} failed", grouped(check_outs.failed))?;
         }
         if check_outs.given_up > 0 {
-            write!(f, ", {} given up", Count(check_outs.given_up))?;
+            write!(f, ", {} given up", grouped(check_outs.given_up))?;
         }
         let lives = &self.connections;
-        write!(f, "\n{:<16}{} established", "connections", Count(lives.established))?;
+        write!(f, "\n{:<16}{} established", "connections", grouped(lives.established))?;
         for (reason, count) in &lives.closed {
-            write!(f, ", {} closed ({reason})", Count(*count))?;
+            write!(f, ", {} closed ({reason})", grouped(*count))?;
         }
         if lives.pool_cleared > 0 {
             write!(f, "; pool cleared {}", times(lives.pool_cleared))?;
@@ -99,7 +100,7 @@ impl Summary {
         ] {
             write!(f, "{name:<16}")?;
             for value in [p50, p99, p999, max] {
-                let value = if count == 0 { "-".to_owned() } else { text::milliseconds(value) };
+                let value = if count == 0 { "-".to_owned() } else { milliseconds(value) };
                 write!(f, "{value:>10}")?;
             }
             writeln!(f)?;
@@ -116,7 +117,7 @@ impl Summary {
         for (index, (reason, count)) in failures.into_iter().enumerate() {
             let name = if index == 0 { "failures" } else { "" };
             // Wide enough for a million.
-            writeln!(f, "{name:<16}{:>9}  {reason}", Count(*count).to_string())?;
+            writeln!(f, "{name:<16}{:>9}  {reason}", grouped(*count))?;
         }
         writeln!(f)
     }
@@ -127,7 +128,7 @@ impl Summary {
             0 => "every rule kept".to_owned(),
             broken => format!("rules broken {}", times(broken)),
         };
-        writeln!(f, "{:<16}{} judged: {rules}", "events", Count(events.judged))?;
+        writeln!(f, "{:<16}{} judged: {rules}", "events", grouped(events.judged))?;
         for finding in events.findings.iter().take(10) {
             writeln!(f, "{:<16}{finding}", "")?;
         }
@@ -154,7 +155,7 @@ impl Summary {
             writeln!(f, "{:<16}{} --explain", "look", look("replay", trace))?;
         }
         if let Some(page) = page {
-            let steps = Count(steps.unwrap_or_default());
+            let steps = grouped(steps.unwrap_or_default());
             writeln!(f, "{:<16}{}: {steps} steps, for a browser", "picture in", page.display())?;
         }
         Ok(())
@@ -195,13 +196,13 @@ impl fmt::Display for Left {
 fn per_second(number: f64) -> String {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it saturates")]
     let whole = number.round() as u64;
-    Count(whole).to_string()
+    grouped(whole)
 }
 
 fn times(count: u64) -> String {
     match count {
         1 => "once".to_owned(),
-        count => format!("{} times", Count(count)),
+        count => format!("{} times", grouped(count)),
     }
 }
 

@@ -1,15 +1,12 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use serde::Serialize;
 
-use super::arguments::Plan;
 use super::deployment::Deployment;
 use super::latency::Quantiles;
 use super::record::Recorded;
 use super::resources::Growth;
-use super::seen::Connections;
 use super::tally::{Counts, Tally};
 use super::timeline::Incident;
 use cenote_check::Report;
@@ -77,7 +74,7 @@ pub(super) struct CheckOuts {
     pub(super) given_up: u64,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Lives {
     pub(super) created: u64,
@@ -113,78 +110,37 @@ pub(super) struct Left {
     pub(super) sockets: Option<usize>,
 }
 
-/// What a summary is made of.
-pub(super) struct Told<'a> {
-    pub(super) plan: &'a Plan,
-    pub(super) server: String,
-    pub(super) deployment: Deployment,
-    pub(super) embedded: bool,
-    pub(super) max_pool_size: Option<u32>,
-    pub(super) stopped: Stopped,
-    pub(super) worked: Duration,
-    pub(super) tally: &'a Tally,
-    pub(super) connections: Connections,
-    pub(super) incidents: Vec<Incident>,
-    pub(super) left: Left,
-    pub(super) report: Report,
-    pub(super) growth: Option<Growth>,
-    pub(super) recorded: Option<Recorded>,
+impl Operations {
+    pub(super) fn of(tally: &Tally, seconds: f64) -> Self {
+        let Counts { delivered, good, given_up: [_, given_up], .. } = tally.counts();
+        Self {
+            good,
+            failed: delivered.saturating_sub(good + given_up),
+            given_up,
+            foreign_replies: tally.foreign_replies(),
+            per_second: good as f64 / seconds.max(f64::MIN_POSITIVE),
+        }
+    }
+}
+
+impl CheckOuts {
+    pub(super) fn of(tally: &Tally) -> Self {
+        let Counts { asked, delivered, given_up: [given_up, _], .. } = tally.counts();
+        Self { asked, delivered, failed: asked.saturating_sub(delivered + given_up), given_up }
+    }
+}
+
+impl Events {
+    pub(super) fn of(report: &Report, file: Option<PathBuf>) -> Self {
+        let findings = report.findings.iter().map(ToString::to_string).collect();
+        let Report { events: judged, broken, check_outs, .. } = *report;
+        Self { judged, broken, check_outs, findings, file }
+    }
 }
 
 impl Summary {
-    pub(super) fn new(told: Told<'_>) -> Self {
-        let Told { plan, tally, connections, left, report, .. } = told;
-        let Counts { asked, delivered, good, given_up: [check_outs, operations], .. } =
-            tally.counts();
-        let [check_out_wait, operation_time] = tally.quantiles();
-        let seconds = told.worked.as_secs_f64();
-        let mut summary = Self {
-            good: true,
-            server: told.server,
-            deployment: told.deployment,
-            embedded: told.embedded,
-            shell: plan.shell.name(),
-            tasks: plan.tasks,
-            max_pool_size: told.max_pool_size,
-            stopped_by: told.stopped,
-            seconds,
-            operations: Operations {
-                good,
-                failed: delivered.saturating_sub(good + operations),
-                given_up: operations,
-                foreign_replies: tally.foreign_replies(),
-                per_second: good as f64 / seconds.max(f64::MIN_POSITIVE),
-            },
-            check_outs: CheckOuts {
-                asked,
-                delivered,
-                failed: asked.saturating_sub(delivered + check_outs),
-                given_up: check_outs,
-            },
-            check_out_wait,
-            operation_time,
-            establishment: connections.establishments,
-            connections: Lives {
-                created: report.connections,
-                established: connections.established,
-                closed: connections.closed,
-                pool_cleared: connections.cleared,
-            },
-            failures: tally.reasons(),
-            troubles: told.incidents,
-            events: Events {
-                judged: report.events,
-                broken: report.broken,
-                check_outs: report.check_outs,
-                findings: report.findings.iter().map(ToString::to_string).collect(),
-                file: plan.events.clone(),
-            },
-            recorded: told.recorded,
-            left,
-            growth: told.growth,
-        };
-        summary.good = summary.complaints().is_empty();
-        summary
+    pub(super) fn judged(self) -> Self {
+        Self { good: self.complaints().is_empty(), ..self }
     }
 
     /// Everything that does not hold.

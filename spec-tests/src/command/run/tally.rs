@@ -1,10 +1,10 @@
 use std::collections::BTreeMap;
-use std::num::NonZeroU32;
+use std::num::{NonZeroU32, NonZeroU64};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use super::arguments::Plan;
+use super::arguments::Arguments;
 use super::latency::{Latencies, Quantiles};
 use super::pause::Pause;
 use super::timeline::Timeline;
@@ -30,10 +30,11 @@ pub(super) struct Tally {
     foreign: AtomicU64,
     /// By what they have in common with others of their kind: all but numbers.
     reasons: Mutex<BTreeMap<String, (String, u64)>>,
-    shards: Vec<Mutex<Shard>>,
+    shards: [Mutex<Shard>; SHARDS],
 }
 
 /// Of some of the tasks, so that they do not all want the same lock.
+#[derive(Default)]
 struct Shard {
     waits: Latencies,
     operations: Latencies,
@@ -62,32 +63,32 @@ pub(super) struct Counts {
 }
 
 impl Tally {
-    pub(super) fn new(plan: &Plan, timeline: Arc<Timeline>, pause: Arc<Pause>) -> Self {
-        let verifies = plan.chaos;
-        Self { verifies, give_up: plan.give_up, ..Self::of(plan.operations, timeline, pause) }
+    pub(super) fn new(plan: &Arguments, timeline: Arc<Timeline>, pause: Arc<Pause>) -> Self {
+        let most = plan.ops.map(NonZeroU64::get);
+        let Arguments { chaos: verifies, give_up, .. } = *plan;
+        Self { verifies, give_up, ..Self::of(most, timeline, pause) }
     }
 
     /// `most` is how many operations there are to be.
     fn of(most: Option<u64>, timeline: Arc<Timeline>, pause: Arc<Pause>) -> Self {
-        let shard = || Mutex::new(Shard { waits: Latencies::new(), operations: Latencies::new() });
         Self {
             is_over: Arc::default(),
             timeline,
             pause,
             verifies: false,
             give_up: None,
-            rests: AtomicBool::new(false),
-            busy: AtomicU64::new(0),
+            rests: AtomicBool::default(),
+            busy: AtomicU64::default(),
             most: most.unwrap_or(u64::MAX),
-            asked: AtomicU64::new(0),
-            without_server: AtomicU64::new(0),
-            delivered: AtomicU64::new(0),
-            good: AtomicU64::new(0),
-            failed: AtomicU64::new(0),
+            asked: AtomicU64::default(),
+            without_server: AtomicU64::default(),
+            delivered: AtomicU64::default(),
+            good: AtomicU64::default(),
+            failed: AtomicU64::default(),
             given_up: Default::default(),
-            foreign: AtomicU64::new(0),
+            foreign: AtomicU64::default(),
             reasons: Mutex::default(),
-            shards: (0..SHARDS).map(|_| shard()).collect(),
+            shards: Default::default(),
         }
     }
 
@@ -192,7 +193,7 @@ impl Tally {
 
     /// Of waiting for a connection, and of operations.
     pub(super) fn quantiles(&self) -> [Quantiles; 2] {
-        let (mut waits, mut operations) = (Latencies::new(), Latencies::new());
+        let (mut waits, mut operations) = (Latencies::default(), Latencies::default());
         for shard in self.shards.iter().map(lock) {
             waits.add(&shard.waits);
             operations.add(&shard.operations);

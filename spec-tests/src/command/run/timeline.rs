@@ -3,10 +3,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use cenote_replay::picture::Fault;
-use cenote_replay::text::counted;
+use cenote_replay::text::{counted, span};
 use serde::{Serialize, Serializer};
-
-use super::text;
 
 /// One trouble, and what the application and the pool noticed of it. Times are since the trouble
 /// began, but for `at`; what did not happen has none.
@@ -161,7 +159,7 @@ impl Incident {
     /// In words.
     fn consequences(&self) -> String {
         let good = match self.good_again {
-            Some(time) => format!("an operation succeeded again after {}", text::time(time)),
+            Some(time) => format!("an operation succeeded again after {}", span(time)),
             None if self.failed == 0 => "no operation failed".to_owned(),
             None => "no operation succeeded again".to_owned(),
         };

@@ -3,7 +3,8 @@
 use std::fmt;
 use std::time::Duration;
 
-use super::text;
+use cenote_replay::text::span;
+
 use super::timeline::Incident;
 
 /// So many lines can be read; the others are in `--json`.
@@ -99,7 +100,7 @@ impl Troubles<'_> {
 }
 
 fn or_dash(time: Option<Duration>) -> String {
-    time.map_or("-".to_owned(), text::time)
+    time.map_or("-".to_owned(), span)
 }
 
 #[cfg(test)]
@@ -139,7 +140,7 @@ mod tests {
         let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
         assert_eq!(
             words(lines[1]),
-            ["restart", "50", "500", "50", "0", "150", "25", "0", "50.0", "ms", "98.0", "ms"]
+            ["restart", "50", "500", "50", "0", "150", "25", "0", "50", "ms", "98", "ms"]
         );
         assert_eq!(words(lines[2]), ["slow", "drip", "50", "0", "0", "0", "0", "0", "0", "-", "-"]);
         assert_eq!(lines.len(), 4, "{told}");

@@ -1,19 +1,21 @@
 //! The other end of the socket: what a process says of its pools.
 
+use std::fs;
 use std::io::{self, BufRead as _, BufReader, ErrorKind, Read as _, Write as _};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileTypeExt as _;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use std::{fs, str};
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use socket2::{Domain, SockAddr, Socket, Type};
+use thiserror::Error;
 
-use super::Trouble;
+use crate::command::Failure;
+use crate::command::input::at;
 
 const PROTOCOL: &str = "cenote-inspect";
 const VERSION: u64 = 1;
@@ -81,7 +83,7 @@ pub(super) struct Detail {
     pub(super) connections: Vec<Connection>,
     pub(super) requests: Vec<Request>,
     pub(super) last_clear: Option<Clear>,
-    pub(super) last_failure: Option<Failure>,
+    pub(super) last_failure: Option<CheckOutFailure>,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -128,11 +130,16 @@ pub(super) struct Clear {
 }
 
 #[derive(Clone, Debug, Deserialize)]
-pub(super) struct Failure {
+pub(super) struct CheckOutFailure {
     #[serde(rename = "agoMS")]
     pub(super) ago: f64,
     pub(super) text: String,
 }
+
+/// What the process, or the disk, refuses: everything else goes on.
+#[derive(Debug, Error)]
+#[error("{0}")]
+pub(super) struct Refused(pub(super) String);
 
 /// A connection to the socket.
 pub(super) struct Live {
@@ -142,42 +149,40 @@ pub(super) struct Live {
 }
 
 impl Live {
-    pub(super) fn connect(path: &Path) -> Result<Self, Trouble> {
-        let stream = connect(path).map_err(|source| no_connection(path, source))?;
-        let path = path.to_owned();
-        let system = |source| Trouble::Socket { path: path.clone(), source };
-        stream.set_read_timeout(Some(PATIENCE)).map_err(system)?;
-        stream.set_write_timeout(Some(PATIENCE)).map_err(system)?;
+    pub(super) fn connect(path: &Path) -> Result<Self, Failure> {
+        let stream = connect(path).map_err(|source| no_connection(path, &source))?;
+        stream.set_read_timeout(Some(PATIENCE)).map_err(at(path))?;
+        stream.set_write_timeout(Some(PATIENCE)).map_err(at(path))?;
         let mut stream = BufReader::new(stream);
-        let line = read(&path, &mut stream)?;
-        let foreign = || Trouble::Foreign { path: path.clone(), line: beginning(&line) };
-        let value: Value = serde_json::from_str(&line).map_err(|_| foreign())?;
-        if let Some(error) = value["error"].as_str() {
-            return Err(Trouble::Refused(error.to_owned()));
+        let line = read(path, &mut stream)?;
+        let value = answer(path, &line)?;
+        let greeting: Greeting =
+            serde_json::from_value(value).map_err(|_| foreign(path, line.as_bytes()))?;
+        let Greeting { protocol, program, version, .. } = &greeting;
+        if protocol != PROTOCOL {
+            return Err(foreign(path, line.as_bytes()));
         }
-        let greeting: Greeting = serde_json::from_value(value).map_err(|_| foreign())?;
-        if greeting.protocol != PROTOCOL {
-            return Err(foreign());
+        if *version != VERSION {
+            return Err(at(path)(format!(
+                "{program} speaks version {version} of the protocol, this command version {VERSION}: \
+                 use the cenote command of the same release"
+            )));
         }
-        if greeting.version != VERSION {
-            let Greeting { program, version, .. } = greeting;
-            return Err(Trouble::Version { path, program, version, expected: VERSION });
-        }
-        Ok(Self { path, stream, greeting })
+        Ok(Self { path: path.to_owned(), stream, greeting })
     }
 
     /// The counts of all pools, as they were sent.
-    pub(super) fn pools(&mut self) -> Result<Vec<Pool>, Trouble> {
+    pub(super) fn pools(&mut self) -> Result<Vec<Pool>, Failure> {
         let pools = self.ask("pools")?["pools"].take();
         self.known(pools)
     }
 
     /// Everything about one pool, as it was sent.
-    pub(super) fn pool_as_sent(&mut self, number: usize) -> Result<Value, Trouble> {
+    pub(super) fn pool_as_sent(&mut self, number: usize) -> Result<Value, Failure> {
         Ok(self.ask(&format!("pool {number}"))?["pool"].take())
     }
 
-    pub(super) fn pool(&mut self, number: usize) -> Result<Detail, Trouble> {
+    pub(super) fn pool(&mut self, number: usize) -> Result<Detail, Failure> {
         let pool = self.pool_as_sent(number)?;
         self.known(pool)
     }
@@ -188,36 +193,29 @@ impl Live {
         verb: &str,
         number: usize,
         folder: &Path,
-    ) -> Result<String, Trouble> {
+    ) -> Result<String, Failure> {
         let folder = folder.to_str().filter(|folder| !folder.contains('\n'));
         let folder = folder.ok_or_else(|| {
-            Trouble::Refused("the name of the folder is not on one line of UTF-8".to_owned())
+            Refused("the name of the folder is not on one line of UTF-8".to_owned())
         })?;
         let file = self.ask(&format!("{verb} {number} {folder}"))?["file"].take();
         self.known(file)
     }
 
     /// Ends a recording that this connection has begun.
-    pub(super) fn stop(&mut self, number: usize) -> Result<(), Trouble> {
+    pub(super) fn stop(&mut self, number: usize) -> Result<(), Failure> {
         self.ask(&format!("stop {number}")).map(drop)
     }
 
-    fn ask(&mut self, request: &str) -> Result<Value, Trouble> {
-        let line = format!("{request}\n");
-        let asked = self.stream.get_mut().write_all(line.as_bytes());
-        asked.map_err(|error| lost(&self.path, error))?;
-        let line = read(&self.path, &mut self.stream)?;
-        let foreign = |_| Trouble::Foreign { path: self.path.clone(), line: beginning(&line) };
-        let answer: Value = serde_json::from_str(&line).map_err(foreign)?;
-        match answer["error"].as_str() {
-            Some(error) => Err(Trouble::Refused(error.to_owned())),
-            None => Ok(answer),
-        }
+    fn ask(&mut self, request: &str) -> Result<Value, Failure> {
+        let asked = self.stream.get_mut().write_all(format!("{request}\n").as_bytes());
+        asked.map_err(|error| lost(&self.path, &error))?;
+        answer(&self.path, &read(&self.path, &mut self.stream)?)
     }
 
-    fn known<T: DeserializeOwned>(&self, value: Value) -> Result<T, Trouble> {
-        let path = self.path.clone();
-        serde_json::from_value(value).map_err(|source| Trouble::Answer { path, source })
+    fn known<T: DeserializeOwned>(&self, value: Value) -> Result<T, Failure> {
+        serde_json::from_value(value)
+            .map_err(|error| at(&self.path)(format!("an answer cannot be read: {error}")))
     }
 }
 
@@ -230,48 +228,65 @@ fn connect(path: &Path) -> io::Result<UnixStream> {
     Ok(UnixStream::from(OwnedFd::from(socket)))
 }
 
-fn no_connection(path: &Path, source: io::Error) -> Trouble {
+fn no_connection(path: &Path, error: &io::Error) -> Failure {
     let is_socket = fs::metadata(path).map(|found| found.file_type().is_socket());
-    let path = path.to_owned();
-    match (source.kind(), is_socket) {
-        (ErrorKind::PermissionDenied, _) => Trouble::Forbidden { path },
-        (ErrorKind::NotFound, _) => Trouble::Absent { path },
-        (_, Ok(false)) => Trouble::NotASocket { path },
-        (ErrorKind::ConnectionRefused, _) => Trouble::Ended { path },
-        (ErrorKind::WouldBlock, _) => Trouble::Silent { path },
-        _ => Trouble::Socket { path, source },
+    at(path)(match (error.kind(), is_socket) {
+        (ErrorKind::PermissionDenied, _) => {
+            "permission denied: only the user of the process can inspect it"
+        }
+        (ErrorKind::NotFound, _) => {
+            "there is no such socket: is the process running, and was its client built with .inspect(…)?"
+        }
+        (_, Ok(false)) => {
+            "this is not a socket: give the path that the process passes to .inspect(…)"
+        }
+        (ErrorKind::ConnectionRefused, _) => {
+            "no process listens: the one that created this socket has ended"
+        }
+        _ => return lost(path, error),
+    })
+}
+
+fn lost(path: &Path, error: &io::Error) -> Failure {
+    let is = |kinds: [ErrorKind; 2]| kinds.contains(&error.kind());
+    if is([ErrorKind::WouldBlock, ErrorKind::TimedOut]) {
+        at(path)(SILENT)
+    } else if is([ErrorKind::BrokenPipe, ErrorKind::ConnectionReset]) {
+        at(path)(GONE)
+    } else {
+        at(path)(error)
     }
 }
 
-fn read(path: &Path, stream: &mut BufReader<UnixStream>) -> Result<String, Trouble> {
+/// The process does not run, or is a server of another protocol that waits for its client to speak.
+const SILENT: &str =
+    "no answer within 10 s: the process is stopped, or this is not a socket of cenote";
+const GONE: &str = "the process has closed the socket: its pools are closed, or it has ended";
+
+fn read(path: &Path, stream: &mut BufReader<UnixStream>) -> Result<String, Failure> {
     let mut line = Vec::new();
     let read = stream.take(ANSWER_MAX).read_until(b'\n', &mut line);
-    match read {
-        Err(error) => Err(lost(path, error)),
-        Ok(0) => Err(Trouble::Gone { path: path.to_owned() }),
-        Ok(_) => match String::from_utf8(line) {
-            Ok(line) if line.ends_with('\n') => Ok(line),
-            Ok(line) => Err(Trouble::Foreign { path: path.to_owned(), line: beginning(&line) }),
-            Err(error) => {
-                let line = String::from_utf8_lossy(error.as_bytes());
-                Err(Trouble::Foreign { path: path.to_owned(), line: beginning(&line) })
-            }
-        },
+    if read.map_err(|error| lost(path, &error))? == 0 {
+        return Err(at(path)(GONE));
+    }
+    match String::from_utf8(line) {
+        Ok(line) if line.ends_with('\n') => Ok(line),
+        Ok(line) => Err(foreign(path, line.as_bytes())),
+        Err(error) => Err(foreign(path, error.as_bytes())),
     }
 }
 
-fn lost(path: &Path, source: io::Error) -> Trouble {
-    let (path, kind) = (path.to_owned(), source.kind());
-    if matches!(kind, ErrorKind::WouldBlock | ErrorKind::TimedOut) {
-        Trouble::Silent { path }
-    } else if matches!(kind, ErrorKind::BrokenPipe | ErrorKind::ConnectionReset) {
-        Trouble::Gone { path }
-    } else {
-        Trouble::Socket { path, source }
+/// What a line says, unless it is that the process refuses.
+fn answer(path: &Path, line: &str) -> Result<Value, Failure> {
+    let answer: Value = serde_json::from_str(line).map_err(|_| foreign(path, line.as_bytes()))?;
+    match answer["error"].as_str() {
+        Some(error) => Err(Refused(error.to_owned()).into()),
+        None => Ok(answer),
     }
 }
 
-/// Enough to recognise what it is.
-fn beginning(line: &str) -> String {
-    line.trim_end().chars().take(60).collect()
+/// With enough of the line to recognise what it is.
+fn foreign(path: &Path, line: &[u8]) -> Failure {
+    let beginning: String = String::from_utf8_lossy(line).trim_end().chars().take(60).collect();
+    at(path)(format!("not a socket of cenote: it says {beginning:?}"))
 }

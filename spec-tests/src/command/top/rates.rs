@@ -1,7 +1,7 @@
 //! Changes from one look to the next.
 
 use std::collections::BTreeMap;
-use std::time::{Instant, SystemTime};
+use std::time::Instant;
 
 use bson::DateTime;
 
@@ -10,7 +10,8 @@ use super::live::{Failures, Pool};
 /// All pools at one moment.
 pub(super) struct Moment {
     instant: Instant,
-    pub(super) at: WallClock,
+    /// `2026-01-01T03:07:12.286Z`.
+    pub(super) at: String,
     pub(super) pools: Vec<Pool>,
 }
 
@@ -25,13 +26,9 @@ pub(super) struct Rate {
 #[derive(Debug, Default)]
 pub(super) struct Rates(BTreeMap<usize, Rate>);
 
-/// `2026-01-01T03:07:12.286Z`.
-#[derive(Clone, Copy)]
-pub(super) struct WallClock(DateTime);
-
 impl Moment {
     pub(super) fn new(pools: Vec<Pool>) -> Self {
-        let at = WallClock(DateTime::from_system_time(SystemTime::now()));
+        let at = DateTime::now().try_to_rfc3339_string().unwrap_or_else(|_| "-".to_owned());
         Self { instant: Instant::now(), at, pools }
     }
 }
@@ -62,14 +59,5 @@ impl Pool {
     pub(super) fn failed(&self) -> u64 {
         let Failures { timeout, connection_error, cleared, closed, rejected } = self.failures;
         timeout + connection_error + cleared + closed + rejected
-    }
-}
-
-impl std::fmt::Display for WallClock {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self.0.try_to_rfc3339_string() {
-            Ok(text) => f.write_str(&text),
-            Err(_) => f.write_str("-"),
-        }
     }
 }

@@ -12,20 +12,21 @@ use ratatui::text::{Line, Text};
 use ratatui::widgets::{Cell, Paragraph, Row, Table, TableState, Wrap};
 use ratatui::{DefaultTerminal, Frame};
 
-use super::live::Live;
+use super::live::{Live, Refused};
 use super::rates::{Moment, Rates};
 use super::state::{State, Wish};
 use super::table::Column;
 use super::text::{self, Kind};
-use super::{Arguments, Trouble, snapshot};
+use super::{Arguments, snapshot};
+use crate::command::Failure;
+use crate::command::input::at;
 
 /// The longest wait that has no colour of its own.
 const LONG_WAIT_MS: f64 = 1000.0;
 
-pub(super) fn run(live: Live, arguments: &Arguments, open: Option<usize>) -> Result<(), Trouble> {
+pub(super) fn run(live: Live, arguments: &Arguments, open: Option<usize>) -> Result<(), Failure> {
     let folder = arguments.into.as_deref().unwrap_or(Path::new("."));
-    let folder = fs::canonicalize(folder)
-        .map_err(|source| Trouble::File { path: folder.to_owned(), source })?;
+    let folder = fs::canonicalize(folder).map_err(at(folder))?;
     let state = State::new(arguments.sort, open);
     let now = Moment::new(Vec::new());
     let mut app = App { live, state, now, interval: arguments.interval, folder };
@@ -46,7 +47,7 @@ struct App {
 }
 
 impl App {
-    fn run(&mut self, terminal: &mut DefaultTerminal) -> Result<(), Trouble> {
+    fn run(&mut self, terminal: &mut DefaultTerminal) -> Result<(), Failure> {
         self.look()?;
         let mut next = Instant::now() + self.interval;
         loop {
@@ -65,7 +66,7 @@ impl App {
         }
     }
 
-    fn look(&mut self) -> Result<(), Trouble> {
+    fn look(&mut self) -> Result<(), Failure> {
         let now = Moment::new(self.live.pools()?);
         let rates = Rates::between(&self.now, &now);
         self.state.update(&now.pools, rates);
@@ -73,13 +74,13 @@ impl App {
         self.open()
     }
 
-    fn open(&mut self) -> Result<(), Trouble> {
+    fn open(&mut self) -> Result<(), Failure> {
         self.state.detail = self.state.open.map(|number| self.live.pool(number)).transpose()?;
         Ok(())
     }
 
     /// Does what a key asks for. `false` to quit.
-    fn grant(&mut self, key: event::KeyEvent) -> Result<bool, Trouble> {
+    fn grant(&mut self, key: event::KeyEvent) -> Result<bool, Failure> {
         let Self { live, state, now, folder, .. } = self;
         let told = match state.press(key) {
             Wish::Quit => return Ok(false),
@@ -102,7 +103,7 @@ impl App {
         state.told = match told {
             Ok(told) => told,
             // The process goes on, and so does this.
-            Err(error @ (Trouble::Refused(_) | Trouble::File { .. })) => error.to_string(),
+            Err(error) if error.is::<Refused>() => error.to_string(),
             Err(error) => return Err(error),
         };
         Ok(true)

@@ -6,7 +6,7 @@ use clap::ValueEnum;
 
 use super::live::Pool;
 use super::rates::{Rate, Rates};
-use crate::command::run::text::milliseconds;
+use crate::command::output::milliseconds;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum Column {

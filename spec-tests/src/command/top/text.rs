@@ -7,8 +7,7 @@ use clap::ValueEnum as _;
 use super::live::{Clear, Connection, Detail, Pool, Request};
 use super::rates::Rates;
 use super::table::{Column, sorted};
-use crate::command::output::printable;
-use crate::command::run::text::milliseconds;
+use crate::command::output::{aligned, milliseconds, printable};
 
 /// A line, and how it looks on a screen.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -259,21 +258,4 @@ fn count(number: u64, what: &str) -> String {
 
 fn of(shown: u64, all: u64, what: &str) -> String {
     if shown < all { format!("{shown} of {all} {what}") } else { format!("{all} {what}") }
-}
-
-/// Rows as lines, in columns: texts begin and numbers end below each other.
-fn aligned(rows: &[Vec<String>], is_text: impl Fn(usize) -> bool) -> Vec<String> {
-    let width = |column: usize| {
-        let cells = rows.iter().filter_map(|row| row.get(column));
-        cells.map(|cell| cell.chars().count()).max().unwrap_or_default()
-    };
-    let widths: Vec<_> = (0..rows.first().map_or(0, Vec::len)).map(width).collect();
-    let line = |row: &Vec<String>| {
-        let cells = row.iter().zip(&widths).enumerate().map(|(column, (cell, width))| {
-            if is_text(column) { format!("{cell:<width$}") } else { format!("{cell:>width$}") }
-        });
-        let line = cells.collect::<Vec<_>>().join("  ");
-        printable(line.trim_end()).to_string()
-    };
-    rows.iter().map(line).collect()
 }

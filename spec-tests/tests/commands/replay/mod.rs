@@ -75,7 +75,7 @@ fn a_trace_is_printed_a_line_a_step() {
     assert!(
         lines[6].starts_with("      5  0.001000000s  Ready  ->  PoolReady  |  ready  gen 0 | ")
     );
-    assert!(lines[3002].starts_with("3000 steps until "), "{}", lines[3002]);
+    assert!(lines[3002].starts_with("3,000 steps until "), "{}", lines[3002]);
     assert_eq!(good(&["replay", text(&trace), "--quiet"]).lines().count(), 1);
 }
 

@@ -182,7 +182,7 @@ impl Case {
     fn compare(&self, kind: Kind) -> Pair {
         let read = |options: &PoolOptions| {
             let trace = self.production.record(options);
-            Workload::read(trace.as_slice()).expect("a trace").1
+            Workload::read(trace.as_slice()).expect("a trace").0
         };
         let trace = read(&self.options);
         let truth = read(&self.change.apply(&self.options));

@@ -28,7 +28,7 @@ fn open_loop() -> Arrivals {
 
 fn read(production: &Production, size: u32) -> Workload {
     let trace = production.record(&PoolOptions::default().with_max_pool_size(size));
-    Workload::read(trace.as_slice()).expect("a trace").1
+    Workload::read(trace.as_slice()).expect("a trace").0
 }
 
 #[test]
@@ -125,11 +125,11 @@ fn a_goal_that_no_pool_keeps() {
 fn a_prediction_is_a_trace() {
     let production = production(open_loop());
     let trace = production.record(&PoolOptions::default().with_max_pool_size(6));
-    let (header, workload, _) = Workload::read(trace.as_slice()).expect("a trace");
+    let (workload, _) = Workload::read(trace.as_slice()).expect("a trace");
     let change = Change::default().with(Setting::MaxPoolSize, 4);
     let assumptions = Assumptions::new(Loop::Open, &Fit::of(&workload));
-    let written = workload.record(&change, &assumptions, &header, Vec::new()).expect("memory");
-    let (_, predicted, error) = Workload::read(written.as_slice()).expect("a trace");
+    let written = workload.record(&change, &assumptions, Vec::new()).expect("memory");
+    let (predicted, error) = Workload::read(written.as_slice()).expect("a trace");
     assert!(error.is_none());
     assert_eq!(predicted.options().max_pool_size, Some(4));
     let (written, predicted) = (

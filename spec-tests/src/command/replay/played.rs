@@ -1,0 +1,99 @@
+//! The trace of a pool, replayed as far as the arguments say.
+
+use std::io::{self, Read};
+use std::ops::ControlFlow;
+use std::path::Path;
+
+use cenote_replay::condition::{Condition, StepResult};
+use cenote_replay::step_reader::{StepReader, View};
+use cenote_replay::text::counted;
+
+use super::arguments::Part;
+use super::{Arguments, ended_early, open};
+use crate::command::Failure;
+use crate::command::input::at;
+use crate::command::output::tell;
+
+pub(super) struct Played<'a, R> {
+    pub(super) reader: StepReader<R>,
+    pub(super) part: Part,
+    /// The condition of `--until` holds.
+    pub(super) has_met: bool,
+    /// The rest cannot be read, or differs.
+    pub(super) is_cut: bool,
+    arguments: &'a Arguments,
+    path: &'a Path,
+    refused: u64,
+}
+
+impl<'a> Played<'a, Box<dyn Read>> {
+    pub(super) fn open(arguments: &'a Arguments, path: &'a Path) -> Result<Self, Failure> {
+        Self::of(arguments, path, open(arguments, path)?)
+    }
+}
+
+impl<'a, R: Read> Played<'a, R> {
+    pub(super) fn of(arguments: &'a Arguments, path: &'a Path, source: R) -> Result<Self, Failure> {
+        let reader = StepReader::new(source).map_err(at(path))?;
+        let part = arguments.part(reader.header())?;
+        Ok(Self { reader, part, has_met: false, is_cut: false, arguments, path, refused: 0 })
+    }
+
+    /// Passes the steps on; returns whether they are as they were recorded.
+    pub(super) fn each(
+        &mut self,
+        mut show: impl FnMut(&View<'_>, &Part) -> io::Result<()>,
+    ) -> Result<bool, Failure> {
+        let Self { reader, part, has_met, refused, .. } = self;
+        let mut shown = Ok(());
+        let outcome = reader.each(|view| {
+            *refused += u64::from(view.step.refused);
+            *has_met = part.until.as_ref().is_some_and(|until| holds(until, view));
+            shown = show(view, part);
+            let stops = shown.is_err() || *has_met;
+            if stops { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+        shown?;
+        let Err(error) = outcome else { return Ok(true) };
+        self.is_cut = true;
+        ended_early(self.arguments, self.path, error)
+    }
+
+    /// Says what is wrong besides; returns whether nothing is.
+    pub(super) fn end(&self) -> bool {
+        let is_met = is_met(self.arguments, self.has_met);
+        none_refused(self.path, self.refused) && is_met
+    }
+}
+
+/// It is an error if the condition of `--until` never held.
+pub(super) fn is_met(arguments: &Arguments, has_met: bool) -> bool {
+    let is_met = arguments.until.is_none() || has_met;
+    if !is_met {
+        tell("cenote: the condition of --until never holds");
+    }
+    is_met
+}
+
+/// A pool refuses inputs that make no sense: the program that recorded has a bug.
+pub(super) fn none_refused(path: &Path, refused: u64) -> bool {
+    if refused > 0 {
+        let path = path.display();
+        let inputs = counted(refused, "input was", "inputs were");
+        tell(format_args!(
+            "cenote: {path}: {inputs} refused, a bug of the program that recorded: --shrink misuse finds \
+             it"
+        ));
+    }
+    refused == 0
+}
+
+fn holds(condition: &Condition, view: &View<'_>) -> bool {
+    condition.holds(&StepResult {
+        step: view.step.number,
+        at: view.pool.now(),
+        input: &view.step.input,
+        actions: view.actions,
+        snapshot: &view.pool.snapshot(),
+    })
+}
