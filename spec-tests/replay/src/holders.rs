@@ -3,10 +3,9 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
-use cenote_core::pool::{
-    Action, ConnId, ConnectionState, Input, Instant, PoolState, Purpose, WaiterId,
-};
+use cenote_core::pool::{Action, ConnectionState, Input, Instant, PoolState, WaiterId};
 use cenote_core::trace::{Step, Traced};
 
 /// The connections and the requests of a pool between two steps.
@@ -25,14 +24,16 @@ pub struct Holders {
 /// A connection.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Connection {
-    /// The time of its creation.
-    pub created: Instant,
     /// The request for which it was created, if any and if known.
     pub creator: Option<WaiterId>,
     /// Its activity.
     pub activity: Activity,
     /// The time at which that began.
     pub since: Instant,
+    /// The step of its check-out; 0 if it is not checked out, or was before the trace.
+    pub step: u64,
+    /// When the pool reported it as a possible leak.
+    pub reported: Option<Instant>,
 }
 
 /// The activity of a connection.
@@ -55,8 +56,16 @@ pub struct Request {
     pub started: Instant,
     /// The step of its arrival; 0 if it came before the trace.
     pub step: u64,
-    /// Its purpose.
-    pub purpose: Purpose,
+    /// How many requests were in the queue before it when it came; `None` if that is unknown.
+    pub ahead: Option<u64>,
+    /// For how long it may wait, if there is a limit and if that is known.
+    pub limit: Option<Duration>,
+}
+
+impl Connection {
+    fn new(activity: Activity, since: Instant, creator: Option<WaiterId>) -> Self {
+        Self { creator, activity, since, step: 0, reported: None }
+    }
 }
 
 impl Holders {
@@ -72,15 +81,42 @@ impl Holders {
                 ConnectionState::Draining { owner, .. } => (Activity::Draining(owner), None),
                 ConnectionState::InUse { .. } => (Activity::InUse(None), None),
             };
-            let (created, since) = (connection.created, connection.since);
-            let seen = Connection { created, creator, activity, since };
+            let seen = Connection::new(activity, connection.since, creator);
             holders.connections.insert(connection.id.number(), seen);
         }
         for waiter in pool.waiters() {
-            let request = Request { started: waiter.started, step: 0, purpose: waiter.purpose };
+            let request = Request { started: waiter.started, step: 0, ahead: None, limit: None };
             holders.requests.insert(waiter.id, request);
         }
         holders
+    }
+
+    /// The connections in use, with their holders.
+    pub fn in_use(&self) -> impl Iterator<Item = (u64, Option<WaiterId>, &Connection)> {
+        self.connections.iter().filter_map(|(&number, connection)| match connection.activity {
+            Activity::InUse(holder) => Some((number, holder, connection)),
+            Activity::Pending | Activity::Idle | Activity::Draining(_) => None,
+        })
+    }
+
+    /// The connection that was created for a request and is being established, and since when.
+    pub fn own(&self, request: WaiterId) -> Option<(u64, Instant)> {
+        self.find(|it| it.activity == Activity::Pending && it.creator == Some(request))
+    }
+
+    /// The connection whose late reply a request waits for, and since when.
+    pub fn drained(&self, request: WaiterId) -> Option<(u64, Instant)> {
+        self.find(|it| it.activity == Activity::Draining(Some(request)))
+    }
+
+    fn find(&self, is_it: impl Fn(&Connection) -> bool) -> Option<(u64, Instant)> {
+        let (number, found) = self.connections.iter().find(|(_, connection)| is_it(connection))?;
+        Some((*number, found.since))
+    }
+
+    /// How many requests came before this one, and still wait.
+    pub fn ahead(&self, request: WaiterId) -> u64 {
+        self.requests.range(..request).count() as u64
     }
 
     /// The name of a request, with its place if that is known: `w4711 at src/orders.rs:41:32`.
@@ -92,19 +128,24 @@ impl Holders {
         }
     }
 
-    /// Updates the state after a step.
-    pub fn follow(&mut self, step: &Step, actions: &[Action<Traced>], pool: &PoolState<Traced>) {
-        let now = pool.now();
-        if step.lost_before.is_some() {
+    /// Updates the state after a step, before which so many requests were waiting.
+    pub fn follow(
+        &mut self,
+        step: &Step,
+        waiting: u64,
+        actions: &[Action<Traced>],
+        pool: &PoolState<Traced>,
+    ) {
+        if step.lost_before.is_some() || matches!(step.input, Input::ResetAfterFork) {
             *self = Self::of(pool);
             return;
         }
         if step.refused {
             return;
         }
-        self.take_input(step, pool, now);
+        self.take_input(step, waiting, pool);
         for action in actions {
-            self.take_action(action, pool, now);
+            self.take_action(action, step.number, pool.now());
         }
         self.take_drains(pool);
     }
@@ -124,63 +165,51 @@ impl Holders {
         }
     }
 
-    fn take_input(&mut self, step: &Step, pool: &PoolState<Traced>, now: Instant) {
-        match &step.input {
-            Input::CheckOutRequested { id, purpose, .. } => {
-                let request = Request { started: now, step: step.number, purpose: *purpose };
-                self.requests.insert(*id, request);
-                self.places.extend(step.place.clone().map(|place| (*id, place)));
-            }
-            Input::CheckedIn { id, .. }
-            | Input::DrainSucceeded { id, .. }
-            | Input::EstablishSucceeded { id, .. } => {
-                // If it is delivered at once, that is the next action.
-                if let Some(connection) = self.connections.get_mut(&id.number()) {
-                    if let Activity::InUse(Some(holder)) = connection.activity {
-                        self.places.remove(&holder);
-                    }
-                    (connection.activity, connection.since) = (Activity::Idle, now);
+    fn take_input(&mut self, step: &Step, waiting: u64, pool: &PoolState<Traced>) {
+        if let Input::CheckOutRequested { id, .. } = &step.input {
+            self.requests.insert(*id, Request::of(step, waiting, pool));
+            self.places.extend(step.place.clone().map(|place| (*id, place)));
+        } else if let Input::CheckedIn { id, .. }
+        | Input::DrainSucceeded { id, .. }
+        | Input::EstablishSucceeded { id, .. } = &step.input
+        {
+            // If it is delivered at once, that is the next action.
+            if let Some(connection) = self.connections.get_mut(&id.number()) {
+                if let Activity::InUse(Some(holder)) = connection.activity {
+                    self.places.remove(&holder);
                 }
+                *connection = Connection::new(Activity::Idle, pool.now(), connection.creator);
             }
+        } else if let Input::EstablishFailed { id, .. } | Input::DrainFailed { id, .. } =
+            &step.input
+        {
             // There is no socket to close.
-            Input::EstablishFailed { id, .. } | Input::DrainFailed { id, .. } => {
-                self.connections.remove(&id.number());
-            }
-            Input::ResetAfterFork => *self = Self::of(pool),
-            Input::CheckOutCancelled { .. }
-            | Input::Repurposed { .. }
-            | Input::Handshaken { .. }
-            | Input::IdleClosedByPeer { .. }
-            | Input::DrainProgress { .. }
-            | Input::RetireConnections
-            | Input::ReleaseIdle
-            | Input::Ready
-            | Input::Close
-            | Input::Timer
-            | Input::Clear { .. }
-            | Input::SetOptions { .. } => {}
+            self.connections.remove(&id.number());
         }
     }
 
-    fn take_action(&mut self, action: &Action<Traced>, pool: &PoolState<Traced>, now: Instant) {
+    fn take_action(&mut self, action: &Action<Traced>, step: u64, now: Instant) {
         match action {
-            Action::StartEstablish { id, .. } => {
-                let creator = owner_of(*id, pool);
-                let pending =
-                    Connection { created: now, creator, activity: Activity::Pending, since: now };
+            Action::StartEstablish { id, owner, .. } => {
+                let pending = Connection::new(Activity::Pending, now, *owner);
                 self.connections.insert(id.number(), pending);
             }
-            Action::Deliver { waiter, outcome } => {
+            Action::Deliver { waiter, outcome: Ok((id, ())) } => {
                 self.requests.remove(waiter);
-                if outcome.is_err() {
-                    self.places.remove(waiter);
+                self.last_holder.insert(id.number(), *waiter);
+                if let Some(connection) = self.connections.get_mut(&id.number()) {
+                    let in_use = Activity::InUse(Some(*waiter));
+                    *connection =
+                        Connection { step, ..Connection::new(in_use, now, connection.creator) };
                 }
-                if let Ok((id, ())) = outcome {
-                    self.last_holder.insert(id.number(), *waiter);
-                    if let Some(connection) = self.connections.get_mut(&id.number()) {
-                        (connection.activity, connection.since) =
-                            (Activity::InUse(Some(*waiter)), now);
-                    }
+            }
+            Action::Deliver { waiter, outcome: Err(_) } => {
+                self.requests.remove(waiter);
+                self.places.remove(waiter);
+            }
+            Action::ReportLeak { id, .. } => {
+                if let Some(connection) = self.connections.get_mut(&id.number()) {
+                    connection.reported = Some(now);
                 }
             }
             Action::AbortEstablish { id }
@@ -192,21 +221,23 @@ impl Holders {
             // What drains is looked at after the step.
             Action::StartDrain { .. }
             | Action::Interrupt { .. }
-            | Action::ReportLeak { .. }
             | Action::ReportUnanswered { .. }
             | Action::EmitEvent(_) => {}
         }
     }
 }
 
-/// The request that owns a pending connection.
-fn owner_of(id: ConnId, pool: &PoolState<Traced>) -> Option<WaiterId> {
-    let pending = pool.connections().find(|connection| connection.id == id)?;
-    match pending.state {
-        ConnectionState::Pending { owner, .. } => owner,
-        ConnectionState::Available
-        | ConnectionState::InUse { .. }
-        | ConnectionState::PendingResponse { .. }
-        | ConnectionState::Draining { .. } => None,
+impl Request {
+    /// The one that came in this step.
+    pub fn of(step: &Step, waiting: u64, pool: &PoolState<Traced>) -> Self {
+        let now = pool.now();
+        let deadline = if let Input::CheckOutRequested { deadline, .. } = step.input {
+            deadline
+        } else {
+            None
+        };
+        let by_option = pool.options().wait_queue_timeout.filter(|limit| !limit.is_zero());
+        let limit = deadline.map(|deadline| deadline.saturating_since(now)).or(by_option);
+        Self { started: now, step: step.number, ahead: Some(waiting), limit }
     }
 }

@@ -82,7 +82,7 @@ impl<R: Read> StepReader<R> {
         let (actions, pool) = (self.actions.as_slice(), self.replay.pool());
         let view = View { step: &step, actions, before, holders: &self.holders, pool };
         let shown = show(&view);
-        self.holders.follow(&step, actions, pool);
+        self.holders.follow(&step, before.waiting, actions, pool);
         Ok(Some(shown))
     }
 

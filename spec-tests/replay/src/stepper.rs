@@ -218,11 +218,11 @@ impl<'a> Stepper<'a> {
         let mut pool = self.history.pool();
         let mut holders = Holders::of(&pool);
         for (index, entry) in self.history.inputs[..self.at].iter().enumerate() {
-            let mut actions = Vec::new();
+            let (waiting, mut actions) = (pool.snapshot().waiting, Vec::new());
             let refused = feed(&mut pool, entry, &mut actions).is_err();
             let step = Step::new(index as u64 + 1, entry.at, entry.input.clone(), refused);
             let step = step.with_place(entry.place.clone());
-            holders.follow(&step, &actions, &pool);
+            holders.follow(&step, waiting, &actions, &pool);
         }
         for connection in self.pool.connections() {
             let held = holders.connections.get(&connection.id.number());

@@ -1,6 +1,7 @@
 //! The story of one wait: what was in the way when the request came, which connections became free and for
 //! which requests, and how the wait ended.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -9,10 +10,10 @@ use std::time::Duration;
 use cenote_core::pool::{Action, CheckOutError, Event, Health, Input, Instant, Snapshot, WaiterId};
 
 use super::paragraph;
-use super::wait::{Counts, Obstacle, limit};
+use super::wait::{Counts, Obstacle};
 use crate::clock::Clock;
 use crate::filter::connection_of;
-use crate::holders::Activity;
+use crate::holders::{Activity, Request};
 use crate::step_reader::View;
 use crate::text::{counted, failure, grouped, span};
 use crate::topology::ServerHistory;
@@ -26,29 +27,27 @@ pub struct Story {
     clock: Clock,
     begin: Option<Begin>,
     /// Connections that became free, and other events, while it waited.
-    events: Ends<String>,
+    events: Vec<String>,
     freed: u64,
     /// When each connection that was in use at the beginning was checked in.
     returned: BTreeMap<u64, Instant>,
     end: Option<End>,
-    /// The connection that was created for it, and when.
-    own: Option<(u64, Instant)>,
     last: Instant,
 }
 
 #[derive(Clone, Debug)]
 struct Begin {
-    at: Instant,
-    step: u64,
-    limit: Option<Duration>,
+    request: Request,
     before: Snapshot,
     after: Counts,
-    /// The first and the last of the requests before it, and their number.
-    ahead: Option<(WaiterId, WaiterId, u64)>,
+    /// The requests before it.
+    ahead: Vec<WaiterId>,
     /// The connections in use: number, holder, since when.
     held: Vec<(u64, String, Instant)>,
     /// Where in the program it asked.
     place: Option<Arc<str>>,
+    /// The connection that was created for it at once.
+    own: Option<u64>,
 }
 
 #[derive(Clone, Debug)]
@@ -59,32 +58,27 @@ struct End {
     counts: Counts,
     /// How many requests were still before it.
     ahead: u64,
+    /// The connection that had been created for it, and when.
+    own: Option<(u64, Instant)>,
     outcome: String,
     /// How it got its connection.
     how: Option<String>,
 }
 
 impl Story {
-    /// The story of this request.
-    pub fn new(waiter: u64, clock: Clock) -> Self {
+    /// The story of this request. With a server, it tells the changes of the topology during the wait.
+    pub fn new(waiter: u64, clock: Clock, server: Option<ServerHistory>) -> Self {
         Self {
-            server: None,
+            server,
             waiter: WaiterId(waiter),
             clock,
             begin: None,
-            events: Ends::default(),
+            events: Vec::new(),
             freed: 0,
             returned: BTreeMap::new(),
             end: None,
-            own: None,
             last: Instant::ORIGIN,
         }
-    }
-
-    /// With the changes of the topology during the wait.
-    #[must_use]
-    pub fn following(self, server: Option<ServerHistory>) -> Self {
-        Self { server, ..self }
     }
 
     /// Takes a step.
@@ -97,22 +91,14 @@ impl Story {
             self.begin = self.begin(view);
         }
         let Some(begin) = &self.begin else { return };
-        let is_held = |number: u64| begin.held.iter().any(|(held, ..)| *held == number);
         if let Input::CheckedIn { id, .. } = &view.step.input {
-            if is_held(id.number()) {
+            if begin.held.iter().any(|(held, ..)| *held == id.number()) {
                 self.returned.entry(id.number()).or_insert(view.pool.now());
             }
         }
         if self.end.is_none() {
-            if view.step.number > begin.step {
+            if view.step.number > begin.request.step {
                 self.notice(view);
-            }
-            for action in view.actions {
-                if let Action::StartEstablish { id, owner: Some(owner), .. } = action {
-                    if *owner == self.waiter {
-                        self.own = Some((id.number(), view.pool.now()));
-                    }
-                }
             }
             self.end = self.end(view);
         }
@@ -123,23 +109,22 @@ impl Story {
         let begin = self.begin.as_ref()?;
         let mut text = String::new();
         paragraph(&mut text, &format!("{:<15}", self.waiter.to_string()), &self.first_line(begin));
-        if self.end.as_ref().is_some_and(|end| end.step == begin.step) {
+        if self.end.as_ref().is_some_and(|end| end.step == begin.request.step) {
             let _ = writeln!(text, "the pool then  {}", begin.before);
             return Some(text);
         }
         let counts = begin.after;
-        let obstacle = match self.own {
-            Some((number, since)) if since == begin.at => {
-                format!("connection c{number} was created for it")
-            }
-            Some(_) | None => format!("in the way was {}", counts.tell(counts.obstacle())),
+        let obstacle = match begin.own {
+            Some(number) => format!("connection c{number} was created for it"),
+            None => format!("in the way was {}", counts.tell(counts.obstacle())),
         };
-        let ahead = match begin.ahead {
-            Some((first, last, count)) if count > 1 => {
-                format!("{} requests were ahead of it ({first} to {last})", grouped(count))
+        let ahead = match begin.ahead[..] {
+            [] => "no request was ahead of it".to_owned(),
+            [one] => format!("1 request was ahead of it ({one})"),
+            [first, .., last] => {
+                let count = grouped(begin.ahead.len() as u64);
+                format!("{count} requests were ahead of it ({first} to {last})")
             }
-            Some((first, ..)) => format!("1 request was ahead of it ({first})"),
-            None => "no request was ahead of it".to_owned(),
         };
         paragraph(&mut text, "when it came   ", &format!("{obstacle}; {ahead}"));
         self.held(begin, at_most, &mut text);
@@ -154,42 +139,34 @@ impl Story {
     }
 
     fn begin(&self, view: &View<'_>) -> Option<Begin> {
-        let now = view.pool.now();
+        let (holders, before) = (view.holders, view.before);
         let asked =
             matches!(&view.step.input, Input::CheckOutRequested { id, .. } if *id == self.waiter);
-        let (at, step, limit) = if asked {
-            (now, view.step.number, limit(view))
+        let request = if asked {
+            Request::of(view.step, before.waiting, view.pool)
         } else {
-            let before = view.holders.requests.get(&self.waiter).filter(|it| it.step == 0)?;
-            (before.started, 0, None)
+            holders.requests.get(&self.waiter).copied().filter(|it| it.step == 0)?
         };
         // Requests that own a connection have left the queue, and do not count.
-        let is_owner = |id: WaiterId| {
-            let mut connections = view.holders.connections.values();
-            connections.any(|it| it.activity == Activity::Pending && it.creator == Some(id))
+        let waits = |id: &WaiterId| {
+            before.waiting > 0 && (before.owners == 0 || holders.own(*id).is_none())
         };
-        let mut ahead = None;
-        if view.before.waiting > 0 {
-            for &id in view.holders.requests.keys().filter(|&&id| id < self.waiter) {
-                if view.before.owners > 0 && is_owner(id) {
-                    continue;
-                }
-                let (first, count) = ahead.map_or((id, 0), |(first, _, count)| (first, count));
-                ahead = Some((first, id, count + 1));
-            }
-        }
-        let held = view.holders.connections.iter().filter_map(|(&number, connection)| {
-            match connection.activity {
-                Activity::InUse(holder) => {
-                    Some((number, view.holders.name(holder), connection.since))
-                }
-                Activity::Pending | Activity::Idle | Activity::Draining(_) => None,
-            }
+        let ahead = holders.requests.range(..self.waiter).map(|(&id, _)| id).filter(waits);
+        let held =
+            holders.in_use().map(|(number, holder, it)| (number, holders.name(holder), it.since));
+        let own = view.actions.iter().find_map(|action| {
+            let Action::StartEstablish { id, owner, .. } = action else { return None };
+            (*owner == Some(self.waiter)).then(|| id.number())
         });
-        let after = Counts::of(&view.pool.snapshot(), view.pool.options());
-        let before = view.before;
-        let place = view.step.place.clone().filter(|_| asked);
-        Some(Begin { at, step, limit, before, after, ahead, held: held.collect(), place })
+        Some(Begin {
+            request,
+            before,
+            after: Counts::of(&view.pool.snapshot(), view.pool.options()),
+            ahead: ahead.collect(),
+            held: held.collect(),
+            place: view.step.place.clone().filter(|_| asked),
+            own,
+        })
     }
 
     /// Notes what made a connection free, or made the wait longer.
@@ -214,16 +191,14 @@ impl Story {
         self.freed += u64::from(is_free);
         let time = self.clock.short(view.pool.now());
         let given = given.map(|given| format!("; {given}")).unwrap_or_default();
-        self.events.add(format!("{time}  {told}{given}"));
+        self.events.push(format!("{time}  {told}{given}"));
     }
 
     fn end(&self, view: &View<'_>) -> Option<End> {
-        let mut outcomes = view.actions.iter().filter_map(|action| {
+        let outcome = view.actions.iter().find_map(|action| {
             let Action::Deliver { waiter, outcome } = action else { return None };
             (*waiter == self.waiter).then_some(outcome)
-        });
-        let outcome = outcomes.next()?;
-        let ahead = view.holders.requests.keys().filter(|&&id| id < self.waiter).count() as u64;
+        })?;
         let how = if let Input::CheckedIn { id, .. } = &view.step.input {
             Some(format!("{id} was checked in"))
         } else if let Input::EstablishSucceeded { id, .. } = &view.step.input {
@@ -238,50 +213,43 @@ impl Story {
             Err(error @ CheckOutError::WaitQueueTimeout { .. }) => failure(error),
             Err(error) => format!("failed: {}", failure(error)),
         };
-        let (at, step) = (view.pool.now(), view.step.number);
         Some(End {
-            at,
-            step,
+            at: view.pool.now(),
+            step: view.step.number,
             counts: Counts::of(&view.before, view.pool.options()),
-            ahead,
+            ahead: view.holders.ahead(self.waiter),
+            own: view.holders.own(self.waiter),
             outcome,
             how,
         })
     }
 
     fn first_line(&self, begin: &Begin) -> String {
-        let clock = &self.clock;
-        let from = match begin.step {
+        let (clock, Request { started, step, limit, .. }) = (&self.clock, begin.request);
+        let from = match step {
             0 => "before the trace".to_owned(),
-            step => format!("{}, step {step}", clock.both(begin.at)),
+            step => format!("{}, step {step}", clock.both(started)),
         };
         let place = begin.place.as_ref().map(|place| format!(", at {place}")).unwrap_or_default();
         let from = from + &place;
-        let limit = begin.limit.map(|limit| format!("; its limit was {}", span(limit)));
-        let limit = limit.unwrap_or_default();
-        match &self.end {
-            Some(end) if end.step == begin.step => {
-                format!("{} at once: {from}", end.outcome)
-            }
-            Some(end) => {
-                let waited = end.at.saturating_since(begin.at);
-                let late = begin.limit.and_then(|limit| waited.checked_sub(limit));
-                let late = late.filter(|late| *late > NOTICEABLE && end.outcome == "timed out");
-                let late = late.map(|late| format!(", {} after that", span(late)));
-                format!(
-                    "{} after {}: from {from}, until {}, step {}{limit}{}",
-                    end.outcome,
-                    span(waited),
-                    clock.both(end.at),
-                    end.step,
-                    late.unwrap_or_default()
-                )
-            }
-            None => {
-                let waited = span(self.last.saturating_since(begin.at));
-                format!("still waits at the end of the trace, after {waited}: from {from}{limit}")
-            }
+        let told = limit.map(|limit| format!("; its limit was {}", span(limit)));
+        let told = told.unwrap_or_default();
+        let Some(end) = &self.end else {
+            let waited = span(self.last.saturating_since(started));
+            return format!(
+                "still waits at the end of the trace, after {waited}: from {from}{told}"
+            );
+        };
+        let End { at, step: ended, outcome, .. } = end;
+        if *ended == step {
+            return format!("{outcome} at once: {from}");
         }
+        let waited = at.saturating_since(started);
+        let late = limit.and_then(|limit| waited.checked_sub(limit));
+        let late = late.filter(|late| *late > NOTICEABLE && outcome == "timed out");
+        let late = late.map(|late| format!(", {} after that", span(late))).unwrap_or_default();
+        let (waited, until) = (span(waited), clock.both(*at));
+        format!("{outcome} after {waited}: from {from}, until {until}, step {ended}{told}{late}")
     }
 
     fn held(&self, begin: &Begin, at_most: usize, text: &mut String) {
@@ -290,22 +258,19 @@ impl Story {
         }
         let count = counted(begin.held.len() as u64, "connection", "connections");
         let _ = writeln!(text, "in use then    {count}; the last to come back first");
-        let mut held = begin.held.clone();
+        let started = begin.request.started;
         let returned = |number: u64| self.returned.get(&number).copied();
+        let mut held: Vec<_> = begin.held.iter().collect();
         held.sort_by_key(|(number, _, since)| {
             let back = returned(*number);
-            (back.is_some(), std::cmp::Reverse(back), *since)
+            (back.is_some(), Reverse(back), *since)
         });
         for (number, holder, since) in held.iter().take(at_most) {
-            let before = span(begin.at.saturating_since(*since));
+            let before = span(started.saturating_since(*since));
+            let later = |at: Instant| span(at.saturating_since(started));
             let after = match returned(*number) {
-                Some(at) => {
-                    format!("checked in {} later", span(at.saturating_since(begin.at)))
-                }
-                None => format!(
-                    "not checked in, {} later the trace ends",
-                    span(self.last.saturating_since(begin.at))
-                ),
+                Some(at) => format!("checked in {} later", later(at)),
+                None => format!("not checked in, {} later the trace ends", later(self.last)),
             };
             let name = format!("c{number}");
             let _ = writeln!(text, "  {name:<6} by {holder} for {before} already, {after}");
@@ -316,10 +281,14 @@ impl Story {
         }
     }
 
+    /// The first and the last of them.
     fn events(&self, at_most: usize, text: &mut String) {
         let freed = counted(self.freed, "connection", "connections");
         let _ = writeln!(text, "meanwhile      {freed} became free or established");
-        for line in self.events.lines(at_most) {
+        let (all, half) = (self.events.len(), at_most / 2);
+        let (begin, end) = if all > at_most { (half, all - half) } else { (all, all) };
+        let between = (end > begin).then(|| format!("… {} more …", grouped((end - begin) as u64)));
+        for line in self.events[..begin].iter().chain(&between).chain(&self.events[end..]) {
             let _ = writeln!(text, "  {line}");
         }
     }
@@ -327,15 +296,16 @@ impl Story {
     /// What changed in the topology meanwhile, or what the wait follows.
     fn topology(&self, begin: &Begin, at_most: usize, text: &mut String) {
         let Some(server) = &self.server else { return };
+        let started = begin.request.started;
         let end = self.end.as_ref().map_or(self.last, |end| end.at);
-        let changes: Vec<_> = server.between(begin.at, end).collect();
+        let changes: Vec<_> = server.between(started, end).collect();
         for change in changes.iter().take(at_most) {
             let told = format!("{} at {}", change, self.clock.short(change.at));
             paragraph(text, "topology       ", &told);
         }
         if changes.is_empty() {
-            if let Some(reason) = server.before_wait(begin.at, end) {
-                let before = span(begin.at.saturating_since(reason.at));
+            if let Some(reason) = server.before_wait(started, end) {
+                let before = span(started.saturating_since(reason.at));
                 let told = format!("{}, {before} before it came", reason.text);
                 paragraph(text, "topology       ", &told);
             }
@@ -343,27 +313,25 @@ impl Story {
     }
 
     fn outcome(&self, text: &mut String) {
-        let Some(end) = &self.end else {
+        let Some(End { at, counts, ahead, own, outcome, how, .. }) = &self.end else {
             let _ = writeln!(text, "in the end     the trace ends");
             return;
         };
-        let how = match &end.how {
-            Some(how) => format!("{how}, and it {}", end.outcome),
-            None => format!("it {}", end.outcome),
-        };
-        let ahead = match end.ahead {
+        let how = how.as_ref().map(|how| format!("{how}, and ")).unwrap_or_default();
+        let ahead = match ahead {
             0 => "no request was".to_owned(),
-            count => counted(count, "request was", "requests were"),
+            count => counted(*count, "request was", "requests were"),
         };
-        let way = match (self.own, end.counts.obstacle()) {
+        let way = match (own, counts.obstacle()) {
             (Some((number, since)), _) => format!(
                 "; connection c{number} had been created for it {} before",
-                span(end.at.saturating_since(since))
+                span(at.saturating_since(*since))
             ),
             (None, Obstacle::Queue) => String::new(),
-            (None, obstacle) => format!("; until then {}", end.counts.tell(obstacle)),
+            (None, obstacle) => format!("; until then {}", counts.tell(obstacle)),
         };
-        paragraph(text, "in the end     ", &format!("{how}; {ahead} still ahead of it{way}"));
+        let told = format!("{how}it {outcome}; {ahead} still ahead of it{way}");
+        paragraph(text, "in the end     ", &told);
     }
 }
 
@@ -391,53 +359,5 @@ fn told(view: &View<'_>) -> Option<String> {
     }
 }
 
-/// The first and the last of many.
-#[derive(Clone, Debug)]
-struct Ends<T> {
-    first: Vec<T>,
-    last: std::collections::VecDeque<T>,
-    count: u64,
-}
-
-impl<T> Default for Ends<T> {
-    fn default() -> Self {
-        Self { first: Vec::new(), last: std::collections::VecDeque::new(), count: 0 }
-    }
-}
-
-impl<T> Ends<T> {
-    fn add(&mut self, item: T) {
-        self.count += 1;
-        if self.first.len() < KEPT {
-            self.first.push(item);
-            return;
-        }
-        if self.last.len() == KEPT {
-            self.last.pop_front();
-        }
-        self.last.push_back(item);
-    }
-}
-
-impl Ends<String> {
-    /// At most twice so many lines, and one about those between.
-    fn lines(&self, at_most: usize) -> Vec<String> {
-        let half = at_most / 2;
-        let all: Vec<&String> = self.first.iter().chain(&self.last).collect();
-        let kept_all = self.count as usize == all.len();
-        if kept_all && all.len() <= at_most {
-            return all.into_iter().cloned().collect();
-        }
-        let (begin, end) = (half.min(all.len()), all.len().saturating_sub(half));
-        let between = self.count - (begin + all.len() - end.max(begin)) as u64;
-        let mut lines: Vec<String> = all[..begin].iter().map(|&line| line.clone()).collect();
-        lines.push(format!("… {} more …", grouped(between)));
-        lines.extend(all[end.max(begin)..].iter().map(|&line| line.clone()));
-        lines
-    }
-}
-
-/// How many lines of each end are kept.
-const KEPT: usize = 500;
 /// A timer that is later than this is worth a word.
 const NOTICEABLE: Duration = Duration::from_millis(2);

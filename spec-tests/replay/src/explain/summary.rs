@@ -2,9 +2,10 @@
 //! longest waits.
 
 use std::fmt::Write as _;
+use std::io::Read;
 use std::time::Duration;
 
-use cenote_core::pool::{Instant, PoolOptions};
+use cenote_core::pool::Instant;
 use cenote_core::trace::TraceHeader;
 
 use super::analysis::{Analysis, Group, Members, Requests, Use};
@@ -12,8 +13,9 @@ use super::clears::Clears;
 use super::leaks::Leaks;
 use super::paragraph;
 use super::statistics::{Intervals, Quantiles, Sample};
-use super::wait::{Failure, Obstacle, Outcome, Wait};
+use super::wait::{Counts, Failure, Obstacle, Outcome, Wait};
 use crate::clock::Clock;
+use crate::step_reader::StepReader;
 use crate::text::{counted, grouped, span};
 use crate::topology::{Reason, ServerHistory};
 
@@ -55,42 +57,46 @@ struct Samples {
 }
 
 impl Findings {
-    /// What the analysis found in the trace. Uses of more than `longer_than` count as long.
-    pub fn new(
+    /// What the analysis found in a trace that was read as far as it counts. Uses of more than `longer_than` count as long. With
+    /// a server, clears and time-outs name the changes of the topology that they follow.
+    pub fn new<R: Read>(
         mut analysis: Analysis,
-        header: &TraceHeader,
+        reader: &StepReader<R>,
         clock: Clock,
-        options: &PoolOptions,
         longer_than: Option<Duration>,
+        server: Option<ServerHistory>,
     ) -> Self {
-        let waiting = analysis.still_waiting();
+        let (header, pool, holders) = (reader.header(), reader.pool(), reader.holders());
+        let (options, end) = (pool.options(), pool.now());
+        let waiting = analysis.still_waiting(holders, end, Counts::of(&pool.snapshot(), options));
         for wait in &waiting {
             analysis.slowest.add(wait.duration(), || wait.clone());
         }
         let Analysis { arrivals, created, uses, establishments, .. } = analysis;
-        let end = analysis.last;
         let (from, to) = analysis.counted.unwrap_or((end, end));
         let lengths = Quantiles::of(uses.items().iter().map(|&(_, held)| held));
         let ended = analysis.long_uses.into_sorted();
         let longest = ended.first().map(|ended| ended.held(end));
         let leaks = Leaks::new(
-            analysis.open.into_values(),
+            holders.connections.iter().filter_map(|(&number, it)| Use::of(number, it, holders)),
             ended,
             (lengths.median(), longest),
             (longer_than, options.leak_detection_threshold),
             end,
         );
+        for clear in &mut analysis.clears.all {
+            clear.because = server.as_ref().and_then(|server| server.lost_at(clear.at));
+        }
         let mut groups: Vec<_> = analysis.groups.into_iter().collect();
         // Failures first, and the most frequent ones of these.
         groups.sort_by_key(|(group, members)| {
             (matches!(group, Group::Waited(_)), std::cmp::Reverse(members.count))
         });
-        let limits = (options.max_pool_size, options.max_connecting);
         Self {
-            title: title(header, &clock, analysis.steps, end),
+            title: title(header, &clock, reader.steps(), end),
             address: header.address.clone(),
             start: header.start,
-            steps: analysis.steps,
+            steps: reader.steps(),
             clock,
             requests: analysis.counts,
             waiting: waiting.len() as u64,
@@ -105,24 +111,10 @@ impl Findings {
             lost: analysis.lost,
             waiting_max: analysis.waiting_max,
             duration: to.saturating_since(from),
-            max_pool_size: limits
-                .0
-                .or(Some(PoolOptions::DEFAULT_MAX_POOL_SIZE))
-                .filter(|&max| max > 0),
-            max_connecting: limits.1.unwrap_or(PoolOptions::DEFAULT_MAX_CONNECTING),
-            server: None,
+            max_pool_size: pool.snapshot().max_pool_size,
+            max_connecting: pool.snapshot().max_connecting,
+            server,
         }
-    }
-
-    /// With the changes of the topology that clears and time-outs follow.
-    #[must_use]
-    pub fn following(mut self, server: Option<ServerHistory>) -> Self {
-        if let Some(server) = &server {
-            for clear in &mut self.clears.all {
-                clear.because = server.lost_at(clear.at);
-            }
-        }
-        Self { server, ..self }
     }
 
     /// What happened, on one screen.
@@ -208,11 +200,6 @@ impl Findings {
     /// The uses that look like leaks, and a line about each.
     pub fn leaked(&self) -> impl Iterator<Item = (Use, String)> {
         self.leaks.leaked().map(|leak| (leak.clone(), self.leaks.one(leak, &self.clock)))
-    }
-
-    /// How many inputs the pool refused.
-    pub fn refused(&self) -> u64 {
-        self.refused
     }
 
     /// How many clears there were.

@@ -3,10 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use cenote_core::pool::{CheckOutError, Input, Instant, PoolOptions, Snapshot, WaiterId};
+use cenote_core::pool::{CheckOutError, Instant, PoolOptions, Snapshot, WaiterId};
 use cenote_core::trace::Cause;
-
-use crate::step_reader::View;
 
 /// A wait that ended, or that went on at the end of the trace.
 #[derive(Clone, Debug, PartialEq)]
@@ -159,10 +157,13 @@ pub struct Counts {
     pub max_connecting: u32,
     /// Whether the pool has one of the options that delay establishments.
     pub paces: bool,
+    /// Whether connections may wait for late replies.
+    pub drains: bool,
 }
 
 impl Counts {
-    pub(super) fn of(snapshot: &Snapshot, options: &PoolOptions) -> Self {
+    /// Those of a pool with these options.
+    pub fn of(snapshot: &Snapshot, options: &PoolOptions) -> Self {
         let backs_off = options.overload_backoff.is_some_and(|base| !base.is_zero());
         Self {
             total: snapshot.total,
@@ -171,6 +172,7 @@ impl Counts {
             max: snapshot.max_pool_size,
             max_connecting: snapshot.max_connecting,
             paces: backs_off || options.adaptive_connecting == Some(true),
+            drains: options.experimental_pending_response == Some(true),
         }
     }
 
@@ -190,23 +192,18 @@ impl Counts {
 
     /// What stood in the way, in a few words.
     pub(super) fn tell_briefly(&self, obstacle: Obstacle) -> String {
-        match obstacle {
-            Obstacle::Establishments if self.max != Some(self.total) => format!(
+        if obstacle == Obstacle::Establishments && self.max != Some(self.total) {
+            return format!(
                 "maxConnecting: {} of {} being established",
                 self.pending, self.max_connecting
-            ),
-            Obstacle::MaxPoolSize
-            | Obstacle::Establishments
-            | Obstacle::OwnConnection
-            | Obstacle::LateReply
-            | Obstacle::Pacing
-            | Obstacle::Queue => self.tell(obstacle),
+            );
         }
+        self.tell(obstacle)
     }
 
     /// What stood in the way, in words.
     pub(super) fn tell(&self, obstacle: Obstacle) -> String {
-        let Self { total, in_use, pending, max, max_connecting, paces: _ } = self;
+        let Self { total, in_use, pending, max, max_connecting, .. } = self;
         let max = max.map_or("unlimited".to_owned(), |max| max.to_string());
         match obstacle {
             Obstacle::MaxPoolSize => format!("maxPoolSize: {in_use} of {max} in use"),
@@ -226,11 +223,4 @@ impl Counts {
             Obstacle::Queue => "no limit, only the queue".to_owned(),
         }
     }
-}
-
-/// How long the request of this step may wait.
-pub(super) fn limit(view: &View<'_>) -> Option<Duration> {
-    let Input::CheckOutRequested { deadline, .. } = &view.step.input else { return None };
-    let by_option = view.pool.options().wait_queue_timeout.filter(|limit| !limit.is_zero());
-    deadline.map(|deadline| deadline.saturating_since(view.pool.now())).or(by_option)
 }

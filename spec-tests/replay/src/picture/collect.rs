@@ -1,20 +1,21 @@
 //! Collects what a picture shows while a trace is replayed.
 
 use std::collections::BTreeMap;
+use std::io::Read;
 
 use cenote_core::pool::{
-    Action, CloseReason, ConnectionState, Event, Health, Input, PoolOptions, PoolState, Snapshot,
+    Action, CloseReason, ConnectionState, Event, Health, Input, Instant, PoolState, Snapshot,
     WaiterId,
 };
-use cenote_core::trace::{Cause, TraceHeader, Traced};
+use cenote_core::trace::{Cause, Traced};
 
 use super::model::{Life, Limits, Mark, MarkKind, Picture, Point, Use, UseKind, Wait};
 use super::rows;
 use super::texts::Texts;
 use crate::clock::Clock;
-use crate::explain::{self, Analysis, Failure, Findings, Outcome};
+use crate::explain::{self, Analysis, Counts, Failure, Findings, Outcome};
 use crate::holders::Activity;
-use crate::step_reader::View;
+use crate::step_reader::{StepReader, View};
 use crate::text::{self, counted, span};
 use crate::topology::ServerHistory;
 
@@ -64,7 +65,11 @@ impl Collector {
         let lost = view.step.lost_before;
         let is_new = lost.is_some() || matches!(view.step.input, Input::ResetAfterFork);
         if is_new {
-            let waiting = self.analysis.still_waiting();
+            let (end, counts) = (
+                Instant::from_nanos(self.picture.end),
+                Counts::of(&view.before, view.pool.options()),
+            );
+            let waiting = self.analysis.still_waiting(view.holders, end, counts);
             self.abandon(&waiting);
         }
         (self.picture.end, self.picture.steps) = (now, view.step.number);
@@ -97,16 +102,17 @@ impl Collector {
 
     /// Ends everything that is still open.
     /// `server` is what became of the pool's server, if that is known.
-    pub fn finish(
+    pub fn finish<R: Read>(
         mut self,
-        header: &TraceHeader,
-        options: &PoolOptions,
+        reader: &StepReader<R>,
         clock: Clock,
         server: Option<ServerHistory>,
     ) -> Picture {
-        let waiting = self.analysis.still_waiting();
+        let pool = reader.pool();
+        let counts = Counts::of(&pool.snapshot(), pool.options());
+        let waiting = self.analysis.still_waiting(reader.holders(), pool.now(), counts);
         self.abandon(&waiting);
-        let findings = Findings::new(self.analysis, header, clock, options, None).following(server);
+        let findings = Findings::new(self.analysis, reader, clock, None, server);
         for (leak, line) in findings.leaked() {
             let (number, start) = (leak.connection, leak.since.as_nanos());
             let is_it = |usage: &&mut Use| usage.number == number && usage.start == start;
@@ -458,13 +464,12 @@ const CLEARS_MAX: usize = 500;
 mod tests {
     use std::time::Duration;
 
-    use cenote_core::pool::Instant;
+    use cenote_core::pool::PoolOptions;
     use cenote_core::trace::JournalOptions;
 
     use super::*;
     use crate::clock::UtcOffset;
     use crate::record::{self, RecordedRun};
-    use crate::step_reader::StepReader;
     use crate::traffic::{Scene, Simulated};
 
     fn picture(trace: &[u8]) -> Picture {
@@ -472,7 +477,7 @@ mod tests {
         let mut collector = Collector::new(reader.pool());
         while reader.step(|view| collector.add(view)).expect("it agrees").is_some() {}
         let clock = Clock::new(reader.header(), UtcOffset::default());
-        collector.finish(reader.header(), reader.pool().options(), clock, None)
+        collector.finish(&reader, clock, None)
     }
 
     #[test]

@@ -97,7 +97,7 @@ fn read_from(
     let (reader, clock) = (&trace.reader, trace.part.clock);
     let header = reader.header();
     let server = arguments.server(header);
-    let mut picture = collector.finish(header, reader.pool().options(), clock, server);
+    let mut picture = collector.finish(reader, clock, server);
     if let Some(history) = arguments.topology.as_ref().filter(|_| arguments.html.is_some()) {
         picture = picture.with_servers(&History::clone(history).on_clock(header.origin), clock);
     }
@@ -123,7 +123,7 @@ pub(in crate::command) fn page(
     each.map_err(at(trace))?;
     let header = reader.header();
     let clock = Clock::new(header, UtcOffset::default());
-    let mut picture = collector.finish(header, reader.pool().options(), clock, None);
+    let mut picture = collector.finish(&reader, clock, None);
     picture.faults = faults;
     create(html, |file| picture::html(&picture, &header.into(), file))?;
     Ok(picture.steps)

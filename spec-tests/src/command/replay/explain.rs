@@ -16,7 +16,7 @@ pub(super) fn explain(arguments: &Arguments, out: &mut impl Write) -> Result<boo
     let clock = trace.part.clock;
     let mut analysis = Analysis::new(arguments.slowest.unwrap_or(EXAMPLES).max(EXAMPLES));
     let server = arguments.server(trace.reader.header());
-    let story = |waiter| Story::new(waiter, clock).following(server.clone());
+    let story = |waiter| Story::new(waiter, clock, server.clone());
     let mut stories: Vec<_> =
         arguments.waiter.iter().map(|&waiter| (waiter, story(waiter))).collect();
     let mut good = trace.each(|view, part| {
@@ -35,9 +35,7 @@ pub(super) fn explain(arguments: &Arguments, out: &mut impl Write) -> Result<boo
         }
     }
     screen.end("requests", out)?;
-    let (header, options) = (trace.reader.header(), trace.reader.pool().options());
-    let findings = Findings::new(analysis, header, clock, options, arguments.longer_than);
-    let findings = findings.following(server);
+    let findings = Findings::new(analysis, &trace.reader, clock, arguments.longer_than, server);
     if let Some(count) = arguments.slowest {
         out.write_all(findings.slowest(count).as_bytes())?;
     }

@@ -93,7 +93,7 @@ impl<'a> Printer<'a> {
             to: trace.part.to,
             types: arguments.r#type.clone(),
         };
-        let explainer = Explainer::new(clock).following(arguments.server(header));
+        let explainer = Explainer::new(clock, arguments.server(header));
         let address = json::address(header);
         Self { arguments, address, clock, filter, explainer, failed: 0, shown: 0 }
     }

@@ -199,7 +199,7 @@ fn failed_check_outs_are_explained() {
     ] {
         assert_eq!(leaky.contains(expected), expected != "Maxpoolsize", "{expected}");
     }
-    assert!(leaky.contains("its wait timed out. The limit was maxPoolSize: there were 5 of 5"));
+    assert!(leaky.contains("its wait timed out. In the way was maxPoolSize: 5 of 5 in use"));
     assert!(leaky.contains(" of them look like leaks: the median use before took "));
 
     let busy = folder.path("busy.bson");
@@ -218,7 +218,7 @@ fn failed_check_outs_are_explained() {
         "400",
     ]);
     let slow = explained(&slow);
-    assert!(slow.contains("The limit was maxConnecting: 2 of 2 connections were being"), "{slow}");
+    assert!(slow.contains("In the way was maxConnecting: 2 of 2 being established"), "{slow}");
 }
 
 #[test]
