@@ -13,7 +13,6 @@
 //!   ├ seedlist  connection strings whose servers are looked up
 //!   ├ monitoring  round-trip times
 //!   └ topology    discovery, errors of applications, and selection
-//! shell         the shells with real sockets, behind one trait
 //! target, outcome, place, logs, read_preference, cpu_time   what several of them use
 //! ```
 
@@ -28,7 +27,6 @@ mod place;
 mod play;
 mod read_preference;
 mod seedlist;
-mod shell;
 mod target;
 mod topology;
 pub mod unified;
@@ -41,3 +39,6 @@ pub use self::outcome::{Outcome, Played, Reason, Unplayed, Verdict};
 pub use self::place::{Foreign, Place};
 pub use self::play::play;
 pub use self::target::Target;
+
+/// How long closing may take: more than any machine needs.
+const CLOSE_LIMIT: std::time::Duration = std::time::Duration::from_secs(20);

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use cenote_test_runtimes::Shell;
+
 /// What a file is played on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, clap::ValueEnum)]
 pub enum Target {
@@ -31,6 +33,20 @@ impl Target {
     #[must_use]
     pub const fn is_simulated(self) -> bool {
         matches!(self, Self::Core | Self::C)
+    }
+
+    /// The shell, if it has sockets.
+    ///
+    /// # Errors
+    ///
+    /// That it has none.
+    pub(super) fn shell(self) -> Result<Shell, String> {
+        match self {
+            Self::Core | Self::C => Err("the state machine alone has no sockets".to_owned()),
+            Self::Tokio => Ok(Shell::Tokio),
+            Self::Mio => Ok(Shell::Mio),
+            Self::Smol => Ok(Shell::Smol),
+        }
     }
 
     /// The name on the command line.

@@ -231,7 +231,7 @@ fn what_is_not_of_this_client(shell: Shell) {
     let world = World::of(shell, &[&only], "");
     world.until_all_known();
     let selector = Selector::Address("elsewhere.example.com".parse().expect("an address"));
-    let error = world.client.check_out(&selector).err().expect("it is not there");
+    let error = world.client.check_out(&selector).expect_err("it is not there");
     assert_eq!(
         error.to_string(),
         "elsewhere.example.com:27017 is no server of this client: name one of the servers that \
@@ -265,7 +265,7 @@ fn a_name_that_forges_and_floods(shell: Shell) {
         let set = ReplicaSet { role: Role::Secondary, ..ReplicaSet::primary(&name) };
         let server = crate::world::start(Topology::ReplicaSet(set));
         let world = World::of(shell, &[&server], SOON);
-        let error = world.client.check_out(&Selector::Primary).err().expect("there is none");
+        let error = world.client.check_out(&Selector::Primary).expect_err("there is none");
         let status = &world.client.servers()[0];
         let told = world.server_texts();
         world.client.close();

@@ -8,6 +8,7 @@ use std::time::Duration;
 use bson::rawdoc;
 use cenote_core::client::{ClientError, SelectionError, Selector};
 use cenote_endpoint::{Fault, Role, Script, Server};
+use cenote_shell::error::CloseTimeout;
 use tokio::runtime::Runtime;
 use tokio::time::timeout;
 
@@ -77,7 +78,10 @@ fn what_is_still_out(shell: Shell) {
     let only = standalone();
     let world = World::of(shell, &[&only], "");
     let connection = world.check_out(&Selector::Any);
-    assert_eq!(world.client.close_within(Duration::from_millis(20)), Err(1));
+    assert_eq!(
+        world.client.close_within(Duration::from_millis(20)),
+        Err(CloseTimeout { in_use: 1 })
+    );
     drop(connection);
     assert_eq!(world.client.close_within(Duration::from_secs(20)), Ok(()));
     world.client.close();

@@ -35,7 +35,9 @@ fn a_hundred_a_server_and_two_more(shell: Shell) {
 }
 
 fn a_hundred(world: &World, of: &cenote_endpoint::Endpoint) -> Vec<Box<dyn AnyConnection>> {
-    let ask = || world.client.check_out_of(&of.address()).expect("a connection");
+    let ask = || {
+        world.client.pool(&of.address()).expect("of this client").check_out().expect("a connection")
+    };
     thread::scope(|scope| {
         let asking: Vec<_> = (0..100).map(|_| scope.spawn(ask)).collect();
         asking.into_iter().map(|asking| asking.join().expect("no panic")).collect()

@@ -112,7 +112,7 @@ fn cursors_and_transactions_keep_connections(shell: Shell) {
     let world = World::of(shell, &[&endpoint], options);
     let pin = |purpose| world.client.pin(&Selector::Primary, purpose).expect("a connection");
     let (_cursor, _transaction) = (pin(Purpose::Cursor), pin(Purpose::Transaction));
-    let error = world.client.check_out(&Selector::Primary).err().expect("all are in use");
+    let error = world.client.check_out(&Selector::Primary).expect_err("all are in use");
     let expected = "maxPoolSize: 2, connections in use by cursors: 1, connections in use by \
                     transactions: 1, connections in use by other operations: 0";
     assert!(error.to_string().contains(expected), "{error}");

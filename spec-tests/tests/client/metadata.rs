@@ -6,7 +6,7 @@ use bson::{Document, RawDocumentBuf, rawdoc};
 use cenote_core::connect::{DriverInfo, ServerApi};
 use cenote_endpoint::{Ending, Endpoint, Role};
 
-use crate::shells::{Shell, on_all_runtimes};
+use crate::shells::{ClientSetup, Shell, on_all_runtimes};
 use crate::world::{SOON, World, member, open, tell, until_open, until_so};
 
 on_all_runtimes!(
@@ -97,7 +97,9 @@ fn monitors_introduce_themselves_once(shell: Shell) {
 fn every_hello_declares_the_version_of_the_api(shell: Shell) {
     let only = member(Role::Primary);
     let uri = format!("mongodb://{}/?heartbeatFrequencyMS=500", only.address());
-    let client = shell.declaring_client(&uri, ServerApi::default());
+    let api = Some(ServerApi::default());
+    let setup = ClientSetup { server_api: api, ..ClientSetup::default() };
+    let client = shell.build_client(&uri, setup).expect("good options");
     client.command("admin", &rawdoc! { "ping": 1 }).expect("it works");
     // An API that the server does not know is the server's to refuse.
     let error = client.command("admin", &rawdoc! { "ping": 1, "apiVersion": "2" });

@@ -5,7 +5,7 @@ use cenote_core::connect::{SaslConversation, SaslMechanism};
 use cenote_core::error::BoxError;
 use cenote_endpoint::{Endpoint, Fault, ListenOptions, ScramFault, Script, Settings, User};
 
-use crate::shells::{AnyClient, Shell, on_all_runtimes};
+use crate::shells::{AnyClient, Shell, client_by, on_all_runtimes};
 use crate::world::{World, commands, tell};
 
 on_all_runtimes!(a_client_of_an_own_mechanism, mechanisms_that_never_end);
@@ -39,13 +39,13 @@ fn a_client_of_an_own_mechanism(shell: Shell) {
     let settings = Settings { auth: true, users, ..Settings::default() };
     let endpoint = Endpoint::start(settings, ListenOptions::default()).expect("it starts");
     let address = endpoint.address();
-    let client = shell.client_by(&format!("mongodb://{address}"), Own).expect("good options");
+    let client = client_by(shell, &format!("mongodb://{address}"), Own).expect("good options");
     client.command("zoo", &rawdoc! { "count": "birds" }).expect("it is logged in");
     client.close();
     let starts = endpoint.with(|server, _| server.statistics().commands.get("saslStart").copied());
     assert_eq!(starts, Some(1));
     let scram = format!("mongodb://app:pencil@{address}");
-    let error = shell.client_by(&scram, Own).err().expect("it is refused");
+    let error = client_by(shell, &scram, Own).err().expect("it is refused");
     assert!(error.to_string().contains("the credential is for SCRAM"), "{error}");
 }
 
@@ -87,7 +87,7 @@ fn mechanisms_that_never_end(shell: Shell) {
         }
     };
     let own = |address: &str| {
-        shell.client_by(&format!("mongodb://{address}/?{SLOW}"), Patient).expect("good options")
+        client_by(shell, &format!("mongodb://{address}/?{SLOW}"), Patient).expect("good options")
     };
     let cases: [(&MakeClient<'_>, &str, u64); 3] = [
         (&built_in("SCRAM-SHA-256"), ended, 2),

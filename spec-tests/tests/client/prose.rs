@@ -15,7 +15,7 @@ use cenote_core::pool::{CheckOutFailedReason, Event, PoolOptions};
 use cenote_endpoint::{Fault, Role, Script, Topology};
 
 use crate::sdam_rules::SdamEvent;
-use crate::shells::{Shell, Subscribers, on_all_runtimes};
+use crate::shells::{ClientSetup, Shell, Subscribers, client, on_all_runtimes};
 use crate::world::{World, fail_point, member, open, standalone, start, tell, three, until_so};
 
 on_all_runtimes!(
@@ -48,10 +48,10 @@ fn cmap_1_and_3_every_option_of_pools_is_given_to_the_client_and_in_its_uri(shel
     let given = options().with_leak_detection_threshold(Duration::from_secs(60));
     let uri = format!("mongodb://{}/?maxPoolSize=3", only.address());
     let world = World::with_options(shell, &uri, Some(given.clone()));
-    assert_eq!(world.client.options_of(&only.address()), given);
+    assert_eq!(world.client.pool(&only.address()).expect("of this client").options(), given);
     world.client.close();
     let world = World::of(shell, &[&only], OPTIONS);
-    assert_eq!(world.client.options_of(&only.address()), options());
+    assert_eq!(world.client.pool(&only.address()).expect("of this client").options(), options());
     world.client.close();
 }
 
@@ -60,13 +60,14 @@ fn options_that_are_changed_keep_the_others_of_the_uri(shell: Shell) {
     let only = standalone();
     let uri = format!("mongodb://{}/?{OPTIONS}", only.address());
     let threshold = Duration::from_secs(60);
-    let client = shell.changing_client(
-        &uri,
+    let changes: [fn(PoolOptions) -> PoolOptions; 2] = [
         |options| options.with_leak_detection_threshold(Duration::from_secs(60)),
         |options| options.with_max_pool_size(8).with_load_balanced(true),
-    );
+    ];
+    let setup = ClientSetup { changes: Some(changes), ..ClientSetup::default() };
+    let client = shell.build_client(&uri, setup).expect("good options");
     let expected = options().with_max_pool_size(8).with_leak_detection_threshold(threshold);
-    assert_eq!(client.options_of(&only.address()), expected);
+    assert_eq!(client.pool(&only.address()).expect("of this client").options(), expected);
     client.close();
 }
 
@@ -75,7 +76,10 @@ fn cmap_2_all_pools_of_a_client_have_the_same_options(shell: Shell) {
     let set = three();
     let world = World::of(shell, &[&set[0], &set[1], &set[2]], OPTIONS);
     for endpoint in &set {
-        assert_eq!(world.client.options_of(&endpoint.address()), options());
+        assert_eq!(
+            world.client.pool(&endpoint.address()).expect("of this client").options(),
+            options()
+        );
     }
     world.client.close();
 }
@@ -86,7 +90,14 @@ fn cmap_4_one_subscription_hears_of_all_pools(shell: Shell) {
     let world = World::of(shell, &[&set[0], &set[1], &set[2]], "replicaSet=rs0");
     world.until_all_known();
     for endpoint in &set {
-        drop(world.client.check_out_of(&endpoint.address()).expect("a connection"));
+        drop(
+            world
+                .client
+                .pool(&endpoint.address())
+                .expect("of this client")
+                .check_out()
+                .expect("a connection"),
+        );
     }
     world.client.close();
     for endpoint in &set {
@@ -118,7 +129,12 @@ fn cmap_5_a_connection_that_fails_fails_its_check_out(shell: Shell) {
     tell(&only, |server, now| {
         server.set_fault(now, Script::new(Fault::Refuse));
     });
-    let error = world.client.check_out_of(&only.address()).err().expect("connections are refused");
+    let error = world
+        .client
+        .pool(&only.address())
+        .expect("of this client")
+        .check_out()
+        .expect_err("connections are refused");
     assert!(matches!(ClientError::from(error), ClientError::Pool(_)));
     // The caller may hear of it before the subscriber does.
     world.until_told("ConnectionCheckOutFailed", 1);
@@ -217,11 +233,11 @@ fn sdam_a_heartbeat_is_reported_before_its_socket_is_opened(shell: Shell) {
         }
     });
     let subscribers = Subscribers {
-        heartbeats: Box::new(move |event| of_client(event.event.name())),
+        heartbeats: Some(Box::new(move |event| of_client(event.event.name()))),
         ..Subscribers::default()
     };
     let uri = format!("mongodb://{address}/?serverSelectionTimeoutMS=500");
-    let client = shell.client(&uri, None, subscribers);
+    let client = client(shell, &uri, None, subscribers);
     assert!(client.command("admin", &rawdoc! { "ping": 1 }).is_err());
     until_so(|| match seen.lock().expect("no panic").len() {
         4.. => Ok(()),

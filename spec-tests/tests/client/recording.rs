@@ -14,7 +14,7 @@ use cenote_shell::client::ClientBuildError;
 use cenote_shell::trace::{TOPOLOGY, file_name};
 use tempfile::tempdir;
 
-use crate::shells::{Recordings, Shell, Subscribers, on_all_runtimes};
+use crate::shells::{ClientSetup, Recordings, Shell, on_all_runtimes};
 use crate::world::{World, change_set, join, member, three};
 
 on_all_runtimes!(
@@ -201,8 +201,16 @@ fn the_first_timeout_dumps_the_topology_too(shell: Shell) {
     let options = "replicaSet=rs0&maxPoolSize=1&waitQueueTimeoutMS=50";
     let world = World::recorded(shell, &[&set[0]], options, &recording);
     world.until_all_known();
-    let held = world.client.check_out_of(&set[0].address()).expect("a connection");
-    assert!(world.client.check_out_of(&set[0].address()).is_err(), "there is only one");
+    let held = world
+        .client
+        .pool(&set[0].address())
+        .expect("of this client")
+        .check_out()
+        .expect("a connection");
+    assert!(
+        world.client.pool(&set[0].address()).expect("of this client").check_out().is_err(),
+        "there is only one"
+    );
     drop(held);
     // Waits until what is under way is written.
     world.client.end_recording().expect("dumps");
@@ -262,9 +270,9 @@ fn where_nothing_can_be_written_there_is_no_client(shell: Shell) {
     let folder = tempdir().expect("a folder");
     let file = folder.path().join("file");
     fs::write(&file, "").expect("a file");
-    let recording = Recordings { into: Some(file), ..Recordings::default() };
+    let recordings = Recordings { into: Some(file), ..Recordings::default() };
+    let setup = ClientSetup { recordings, ..ClientSetup::default() };
     let uri = "mongodb://127.0.0.1:1,127.0.0.1:2";
-    let error =
-        shell.recorded_client(uri, &recording, Subscribers::default()).err().expect("it is a file");
+    let error = shell.build_client(uri, setup).err().expect("it is a file");
     assert!(matches!(error, ClientBuildError::Pool(BuildError::Recording(_))), "{error}");
 }

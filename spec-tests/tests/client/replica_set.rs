@@ -34,13 +34,13 @@ fn each_member_is_seen_as_what_it_is(shell: Shell) {
     let secondary = Some(ServerKind::RsSecondary);
     assert_eq!(world.kinds(), [primary, secondary, secondary]);
     let at = |index: usize| format!("{:?}", set[index].address());
-    let chosen = world.check_out(&Selector::Primary).shown();
+    let chosen = format!("{:?}", world.check_out(&Selector::Primary));
     assert!(chosen.contains(&at(0)), "{chosen}");
-    let chosen = world.check_out(&Selector::Secondary).shown();
+    let chosen = format!("{:?}", world.check_out(&Selector::Secondary));
     assert!(chosen.contains(&at(1)) || chosen.contains(&at(2)), "{chosen}");
-    let chosen = world.check_out(&Selector::Address(set[2].address())).shown();
+    let chosen = format!("{:?}", world.check_out(&Selector::Address(set[2].address())));
     assert!(chosen.contains(&at(2)), "{chosen}");
-    assert!(world.client.check_out_of(&set[1].address()).is_ok());
+    assert!(world.client.pool(&set[1].address()).expect("of this client").check_out().is_ok());
     let status = world.client.servers()[0].to_string();
     assert!(status.contains(": RSPrimary of rs0, round trip "), "{status}");
     world.client.close();
@@ -91,7 +91,14 @@ fn two_monitoring_sockets_a_server(shell: Shell) {
     assert_eq!(world.count("ConnectionCreated"), 0);
     // All that a pool may have, besides.
     let out: Vec<_> = (0..5)
-        .map(|_| world.client.check_out_of(&set[0].address()).expect("a connection"))
+        .map(|_| {
+            world
+                .client
+                .pool(&set[0].address())
+                .expect("of this client")
+                .check_out()
+                .expect("a connection")
+        })
         .collect();
     assert_eq!(open(&set[0]), 7);
     assert_eq!([open(&set[1]), open(&set[2])], [2, 2]);
@@ -120,7 +127,7 @@ fn a_change_of_primary(shell: Shell) {
     world.until("changed", |world| world.kinds() == [secondary, primary]);
     let mut connection = world.check_out(&Selector::Primary);
     connection.command("admin", &rawdoc! { "ping": 1 }).expect("a reply");
-    let on = connection.shown();
+    let on = format!("{:?}", connection);
     assert!(on.contains(&format!("{:?}", set[1].address())), "{on}");
     drop(connection);
     assert_eq!(world.count("ConnectionPoolCleared"), 0);
@@ -169,10 +176,10 @@ fn what_selects_a_server_is_shown(shell: Shell) {
         preference.tag_sets = vec![tagged(dc)];
         Selector::ReadPreference(preference)
     };
-    let chosen = world.check_out(&in_dc("sf")).shown();
+    let chosen = format!("{:?}", world.check_out(&in_dc("sf")));
     assert!(chosen.contains(&format!("{:?}", set[1].address())), "{chosen}");
     let shown: Vec<_> = world.client.servers().iter().map(ToString::to_string).collect();
-    let error = world.client.check_out(&in_dc("tokyo")).err().expect("none is there").to_string();
+    let error = world.client.check_out(&in_dc("tokyo")).expect_err("none is there").to_string();
     assert!(
         error.contains(" within 3") && error.contains(": ReplicaSetWithPrimary rs0: "),
         "{error}"

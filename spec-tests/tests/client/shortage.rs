@@ -49,7 +49,7 @@ fn run_out_of_files(shell: Shell) {
         }
         world.error().is_some_and(|error| error.contains("this process cannot open more files"))
     });
-    let error = world.client.check_out(&Selector::Any).err().expect("it fails");
+    let error = world.client.check_out(&Selector::Any).expect_err("it fails");
     let ClientError::Pool(error) = error else { panic!("{error}") };
     let CheckOutError::EstablishFailed { cause } = error.error() else { panic!("{error}") };
     assert_eq!((cause.stage(), cause.kind()), (Stage::Tcp, &Kind::Local), "{error}");

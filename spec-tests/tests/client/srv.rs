@@ -15,6 +15,7 @@ use cenote_endpoint::{
     Endpoint, ListenOptions, NameServer, NameServerFault, Role, Settings, Topology, User,
 };
 use cenote_shell::client::ClientBuildError;
+use cenote_shell::error::CloseTimeout;
 use serde_json::Value;
 
 use crate::load_balanced::balanced;
@@ -218,7 +219,11 @@ fn a_connection_in_use_survives_its_server(shell: Shell) {
     name(&names, &[&b]);
     until_are(&world, &[&b]);
     connection.command("admin", &rawdoc! { "ping": 1 }).expect("a reply");
-    assert_eq!(world.client.close_within(Duration::from_millis(50)), Err(1), "it is waited for");
+    assert_eq!(
+        world.client.close_within(Duration::from_millis(50)),
+        Err(CloseTimeout { in_use: 1 }),
+        "it is waited for"
+    );
     drop(connection);
     until_open(&a, 0);
     world.client.close();

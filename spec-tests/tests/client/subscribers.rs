@@ -11,7 +11,7 @@ use cenote_core::client::{ClientError, Selector};
 use cenote_core::pool::Purpose;
 use cenote_endpoint::Role;
 
-use crate::shells::{Shell, Subscribers, on_all_runtimes};
+use crate::shells::{Shell, Subscribers, client, on_all_runtimes};
 use crate::world::{fail_point, judge, member, standalone, until_open};
 
 on_all_runtimes!(
@@ -55,22 +55,22 @@ fn a_slow_subscriber_of_servers_does_not_delay_callers(shell: Shell) {
     let is_asked = Mutex::new(Some(is_asked));
     let (heard, hears) = channel();
     let subscribers = Subscribers {
-        pools: Box::new(move |_, event| {
+        pools: Some(Box::new(move |event, _| {
             if event.name() == "ConnectionCheckOutStarted" {
                 let _ = asked.send(());
             }
-        }),
-        heartbeats: Box::new(move |event| {
+        })),
+        heartbeats: Some(Box::new(move |event| {
             if event.event.name() == "ServerHeartbeatSucceeded" {
                 let first = is_asked.lock().expect("no panic").take();
                 first.into_iter().for_each(|is_asked| {
                     heard.send(is_asked.recv_timeout(LONG).is_ok()).expect("the test waits");
                 });
             }
-        }),
+        })),
         ..Subscribers::default()
     };
-    let client = shell.client(&only.uri(), None, subscribers);
+    let client = client(shell, &only.uri(), None, subscribers);
     client.command("admin", &rawdoc! { "ping": 1 }).expect("a reply");
     assert_eq!(hears.recv(), Ok(true), "the caller asked the pool meanwhile");
     client.close();
@@ -85,17 +85,17 @@ fn a_slow_subscriber_of_servers_does_not_delay_a_close_with_a_deadline(shell: Sh
     // The thread that makes the client may emit the first events.
     let here = thread::current().id();
     let subscribers = Subscribers {
-        heartbeats: Box::new(move |event| {
+        heartbeats: Some(Box::new(move |event| {
             let is_here = thread::current().id() == here;
             if event.event.name() == "ServerHeartbeatSucceeded" && !is_here {
                 let _ = entered.send(());
                 let _ = may_leave.lock().expect("no panic").recv();
             }
-        }),
+        })),
         ..Subscribers::default()
     };
     let uri = format!("{}&heartbeatFrequencyMS=500", only.uri());
-    let client = shell.client(&uri, None, subscribers);
+    let client = client(shell, &uri, None, subscribers);
     is_in.recv().expect("a message");
     let begin = Instant::now();
     let closed = client.close_within(Duration::from_millis(50));

@@ -12,7 +12,7 @@ use cenote_core::topology::{Event, TopologyKind};
 use cenote_endpoint::{Role, Server};
 
 use crate::sdam_rules::SdamEvent;
-use crate::shells::{AnyClient, Shell, Subscribers, on_all_runtimes};
+use crate::shells::{AnyClient, Shell, Subscribers, client, on_all_runtimes};
 use crate::world::{World, join, member, standalone, three, until_open, until_so};
 
 on_all_runtimes!(
@@ -115,8 +115,8 @@ fn two_clients_have_two_topologies(shell: Shell) {
 /// Whatever does not wait: nothing is locked while it runs.
 fn a_subscriber_may_use_the_client(shell: Shell) {
     let set = three();
-    let client: Arc<Mutex<Option<Box<dyn AnyClient>>>> = Arc::default();
-    let of_subscriber = Arc::clone(&client);
+    let known: Arc<Mutex<Option<Box<dyn AnyClient>>>> = Arc::default();
+    let of_subscriber = Arc::clone(&known);
     let used = Arc::new(AtomicUsize::new(0));
     let uses = Arc::clone(&used);
     let subscribers = Subscribers {
@@ -135,8 +135,8 @@ fn a_subscriber_may_use_the_client(shell: Shell) {
         ..Subscribers::default()
     };
     let uri = format!("mongodb://{}/?replicaSet=rs0", set[0].address());
-    let made = shell.client(&uri, None, subscribers);
-    *client.lock().expect("no panic") = Some(made.again());
+    let made = client(shell, &uri, None, subscribers);
+    *known.lock().expect("no panic") = Some(made.again());
     set[0].with(Server::step_down);
     set[1].with(Server::step_up);
     made.command("admin", &rawdoc! { "ping": 1 }).expect("a primary");
@@ -145,7 +145,7 @@ fn a_subscriber_may_use_the_client(shell: Shell) {
         _ => Ok(()),
     });
     // It would keep itself.
-    client.lock().expect("no panic").take();
+    known.lock().expect("no panic").take();
     made.close();
 }
 
@@ -161,12 +161,12 @@ fn a_subscriber_that_panics_affects_nothing_else(shell: Shell) {
                 let _ = told.send(event.event.name());
             }),
         ],
-        heartbeats: Box::new(move |_| {
+        heartbeats: Some(Box::new(move |_| {
             counted.fetch_add(1, Ordering::Relaxed);
-        }),
+        })),
         ..Subscribers::default()
     };
-    let client = shell.client(&only.uri(), None, subscribers);
+    let client = client(shell, &only.uri(), None, subscribers);
     client.command("admin", &rawdoc! { "ping": 1 }).expect("a reply");
     client.close();
     let told: Vec<_> = telling.try_iter().collect();
@@ -195,12 +195,12 @@ fn closing_waits_until_everything_is_told(shell: Shell) {
     let is_slow = Arc::new(AtomicBool::new(false));
     let takes_long = Arc::clone(&is_slow);
     let subscribers = Subscribers {
-        heartbeats: Box::new(move |_| {
+        heartbeats: Some(Box::new(move |_| {
             if takes_long.swap(false, Ordering::Relaxed) {
                 let _ = entered.send(thread::current().id());
                 thread::sleep(Duration::from_millis(500));
             }
-        }),
+        })),
         topology: vec![Box::new(move |event| {
             tells.lock().expect("no panic").push(event.event.name());
         })],
@@ -208,7 +208,7 @@ fn closing_waits_until_everything_is_told(shell: Shell) {
     };
     let options = "heartbeatFrequencyMS=60000&serverMonitoringMode=poll";
     let uri = format!("mongodb://{}/?{options}", only.address());
-    let client = shell.client(&uri, None, subscribers);
+    let client = client(shell, &uri, None, subscribers);
     client.command("admin", &rawdoc! { "ping": 1 }).expect("a reply");
     // The next check begins on request, by the thread that requests it.
     thread::sleep(Duration::from_millis(600));
@@ -232,7 +232,7 @@ fn a_client_that_is_dropped_tells_its_end(shell: Shell) {
         })],
         ..Subscribers::default()
     };
-    let client = shell.client(&only.uri(), None, subscribers);
+    let client = client(shell, &only.uri(), None, subscribers);
     client.command("admin", &rawdoc! { "ping": 1 }).expect("a reply");
     drop(client);
     let told: Vec<_> = telling.iter().collect();
@@ -261,7 +261,7 @@ fn on_tokio_a_subscriber_that_blocks_delays_no_check() {
         ..Subscribers::default()
     };
     let uri = format!("mongodb://{}/?replicaSet=rs0", set[1].address());
-    let client = Shell::Tokio.client(&uri, None, subscribers);
+    let client = client(Shell::Tokio, &uri, None, subscribers);
     is_in.recv().expect("it is called");
     let ping = rawdoc! { "ping": 1 };
     client.command("admin", &ping).expect("the primary is found");

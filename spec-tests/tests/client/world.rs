@@ -20,7 +20,9 @@ use cenote_shell::client::ClientBuildError;
 use cenote_tokio::PoolEvent;
 
 use crate::sdam_rules::{SdamEvent, SdamGuard};
-use crate::shells::{AnyClient, AnyConnection, Recordings, Shell, Subscribers};
+use crate::shells::{
+    AnyClient, AnyConnection, ClientSetup, NameService, Recordings, Shell, Subscribers, client,
+};
 
 /// Longer than anything takes on the slowest machine.
 const LONG: Duration = Duration::from_secs(30);
@@ -56,16 +58,16 @@ impl Told {
         let sdam = Arc::new(SdamGuard::default());
         let also_sdam = Arc::clone(&sdam);
         let subscribers = Subscribers {
-            pools: Box::new(move |address, event| {
+            pools: Some(Box::new(move |event, address| {
                 guard.hear(event, address);
                 let tale = (Arc::clone(address), event.clone());
                 of_pools.note(|tales| tales.pools.push(tale));
-            }),
-            heartbeats: Box::new(move |event| {
+            })),
+            heartbeats: Some(Box::new(move |event| {
                 let event = SdamEvent::Heartbeat(event.clone());
                 sdam.hear(&event);
                 of_monitors.note(|tales| tales.servers.push(event));
-            }),
+            })),
             topology: vec![Box::new(move |event| {
                 let event = SdamEvent::Topology(event.clone());
                 also_sdam.hear(&event);
@@ -95,7 +97,7 @@ impl World {
     pub(crate) fn with_options(shell: Shell, uri: &str, options: Option<PoolOptions>) -> Self {
         let token = Arc::default();
         let (told, subscribers) = Told::subscribers(&token);
-        Self { client: shell.client(uri, options, subscribers), told, token }
+        Self { client: client(shell, uri, options, subscribers), told, token }
     }
 
     /// Of these endpoints, with what is recorded.
@@ -109,7 +111,9 @@ impl World {
         let uri = format!("mongodb://{}/?{options}", hosts.join(","));
         let token = Arc::default();
         let (told, subscribers) = Told::subscribers(&token);
-        let client = shell.recorded_client(&uri, recording, subscribers).expect("good options");
+        let setup =
+            ClientSetup { recordings: recording.clone(), subscribers, ..ClientSetup::default() };
+        let client = shell.build_client(&uri, setup).expect("good options");
         Self { client, told, token }
     }
 
@@ -135,8 +139,10 @@ impl World {
     ) -> Result<Self, ClientBuildError> {
         let token = Arc::default();
         let (told, subscribers) = Told::subscribers(&token);
-        let client =
-            shell.srv_client(uri, names.address(), Self::SRV_INTERVAL, subscribers, socket)?;
+        let names = NameService { address: names.address(), interval: Self::SRV_INTERVAL };
+        let (names, inspect) = (Some(names), Some(socket));
+        let setup = ClientSetup { names, inspect, subscribers, ..ClientSetup::default() };
+        let client = shell.build_client(uri, setup)?;
         Ok(Self { client, told, token })
     }
 

@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex};
+use std::thread;
 use std::time::Duration;
 
 use bson::rawdoc;
@@ -14,7 +15,7 @@ use cenote_mio::PoolSource;
 use cenote_shell::connection::operation::OperationOptions;
 use cenote_shell::trace::Recording;
 
-use crate::shell::{AnyPool, Shell, on_all_runtimes};
+use crate::shell::{AnyPool, Shell, on_all_runtimes, recorded_pool};
 use crate::world::{at, block_ping, closed, plain, refusal, set, subscriber, tls, with};
 
 on_all_runtimes!(every_input_is_produced);
@@ -77,11 +78,18 @@ fn inputs_of_a_pool(shell: Shell) -> Vec<&'static str> {
     let trace = Trace::default();
     let (subscriber, events) = subscriber();
     let uri = with(&endpoint.uri(), "maxPoolSize=1&waitQueueTimeoutMS=60000");
-    let pool = shell.pool(&uri, subscriber, Some(Recording::to_writer(trace.clone())));
+    let pool = recorded_pool(shell, &uri, subscriber, Some(Recording::to_writer(trace.clone())));
     pool.ready();
     let mut connection = pool.check_out().expect("a connection");
     connection.set_purpose(Purpose::Cursor);
-    assert_eq!(pool.cancel_check_out(), shell != Shell::Mio);
+    // A thread that waits cannot be cancelled.
+    if shell != Shell::Mio {
+        let waiting = Arc::clone(&pool).start_check_out(Purpose::Other, None, Box::new(drop));
+        while pool.snapshot().waiting == 0 {
+            thread::yield_now();
+        }
+        waiting.expect("a future")();
+    }
     drop(connection);
     pool.clear(ConnectionError::network(Stage::Operation, "reset"), false);
     pool.ready();
@@ -93,7 +101,8 @@ fn inputs_of_a_pool(shell: Shell) -> Vec<&'static str> {
     assert_eq!(closed(&events, 3), ["stale", "error", "error"]);
     drop(pool.check_out().expect("a connection"));
     // The timer closes the connection that is idle.
-    pool.set_options(PoolOptions::default().with_max_idle_time(Duration::from_millis(10)));
+    let options = PoolOptions::default().with_max_idle_time(Duration::from_millis(10));
+    pool.set_options(options).expect("good options");
     assert_eq!(closed(&events, 4), ["stale", "error", "error", "idle"]);
     end(&pool, &trace)
 }
@@ -102,8 +111,14 @@ fn inputs_of_late_replies_and_new_credentials(shell: Shell) -> Vec<&'static str>
     let endpoint = plain();
     let trace = Trace::default();
     let recording = Recording::to_writer(trace.clone());
-    let pool = shell.pool(&with(&endpoint.uri(), "maxPoolSize=1"), subscriber().0, Some(recording));
-    pool.set_options(pool.options().with_experimental_pending_response(true));
+    let pool = recorded_pool(
+        shell,
+        &with(&endpoint.uri(), "maxPoolSize=1"),
+        subscriber().0,
+        Some(recording),
+    );
+    let options = pool.options().with_experimental_pending_response(true);
+    pool.set_options(options).expect("good options");
     pool.ready();
     for fault in [Fault::Garbage { bytes: 64 }, Fault::Drip { bytes: 8, every: MS(100) }] {
         block_ping(&endpoint, 100);
@@ -127,8 +142,12 @@ fn inputs_of_a_load_balanced_pool(shell: Shell) -> Vec<&'static str> {
     let topology = Topology::LoadBalanced(LoadBalanced { services: 1 });
     let endpoint = tls(Settings { topology, ..Settings::default() });
     let trace = Trace::default();
-    let pool =
-        shell.pool(&endpoint.uri(), subscriber().0, Some(Recording::to_writer(trace.clone())));
+    let pool = recorded_pool(
+        shell,
+        &endpoint.uri(),
+        subscriber().0,
+        Some(Recording::to_writer(trace.clone())),
+    );
     pool.ready();
     drop(pool.check_out().expect("a connection"));
     end(&pool, &trace)
@@ -152,7 +171,7 @@ fn inputs_of_an_embedded_pool() -> Vec<&'static str> {
 
 fn end(pool: &Arc<dyn AnyPool>, trace: &Trace) -> Vec<&'static str> {
     pool.close();
-    pool.end_recording();
+    pool.end_recording().expect("a whole trace");
     trace.inputs()
 }
 

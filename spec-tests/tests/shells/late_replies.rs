@@ -16,7 +16,7 @@ use cenote_shell::connection::operation::OperationOptions;
 use cenote_shell::pool::CLOSE_GRACE;
 
 use crate::raw::message;
-use crate::shell::{AnyPool, Shell, Subscriber, on_all_runtimes, on_runtime};
+use crate::shell::{AnyPool, Shell, Subscriber, on_all_runtimes, on_runtime, pool_with_options};
 use crate::world::{Events, at, block_ping, closed, plain, set, subscriber, tls, with};
 
 on_all_runtimes!(
@@ -55,7 +55,7 @@ fn keeping(options: PoolOptions) -> PoolOptions {
 
 fn pool(shell: Shell, uri: &str, options: &str) -> (Arc<dyn AnyPool>, Events) {
     let (subscriber, events) = subscriber();
-    let pool = shell.pool_with_options(&with(uri, options), keeping, subscriber);
+    let pool = pool_with_options(shell, &with(uri, options), keeping, subscriber);
     pool.ready();
     (pool, events)
 }
@@ -415,7 +415,7 @@ impl Gate {
         let (inner, events) = subscriber();
         let entered = Arc::clone(&is_entered);
         let subscriber =
-            Box::new(move |event: &Event<ConnectionError>, address: &ServerAddress| {
+            Box::new(move |event: &Event<ConnectionError>, address: &Arc<ServerAddress>| {
                 inner(event, address);
                 if event.name() == of && !entered.swap(true, Ordering::SeqCst) {
                     // Until the sender is dropped.
@@ -461,7 +461,7 @@ fn a_subscriber_that_blocks_does_not_keep_the_pool_from_closing(shell: Shell) {
     let endpoint = plain();
     let (gate, subscriber, _) = Gate::new("ConnectionPendingResponseFailed");
     let uri = with(&endpoint.uri(), "maxPoolSize=1");
-    let pool = shell.pool_with_options(&uri, keeping, subscriber);
+    let pool = pool_with_options(shell, &uri, keeping, subscriber);
     pool.ready();
     set(&endpoint, at(Fault::Garbage { bytes: 64 }, "ping").times(1));
     block_ping(&endpoint, 200);

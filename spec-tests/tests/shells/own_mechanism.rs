@@ -5,7 +5,7 @@ use cenote_core::error::{BoxError, Kind, Stage};
 use cenote_core::uri::Mechanism;
 use cenote_endpoint::{Endpoint, ListenOptions, Settings, User};
 
-use crate::shell::{Shell, on_all_runtimes};
+use crate::shell::{Shell, on_all_runtimes, pool_by};
 use crate::world::{ping, refusal};
 
 on_all_runtimes!(
@@ -65,7 +65,7 @@ fn the_server_accepts_it(shell: Shell) {
     let endpoint = endpoint();
     let uri = format!("mongodb://{}", endpoint.address());
     for speculates in [false, true] {
-        let pool = shell.pool_by(&uri, Own { speculates, ..PENCIL }).expect("good options");
+        let pool = pool_by(shell, &uri, Own { speculates, ..PENCIL }).expect("good options");
         assert!(ping(&pool));
         let connection = pool.check_out().expect("the same connection");
         assert_eq!(connection.description().mechanism, Some(Mechanism::Plain));
@@ -78,7 +78,7 @@ fn the_server_refuses_it(shell: Shell) {
     let endpoint = endpoint();
     let uri = format!("mongodb://{}", endpoint.address());
     let wrong = Own { password: Some("hunter2eraser"), speculates: true };
-    let pool = shell.pool_by(&uri, wrong).expect("good options");
+    let pool = pool_by(shell, &uri, wrong).expect("good options");
     let error = refusal(&pool);
     assert_eq!(error.stage(), Stage::Authentication);
     assert_eq!(error.command_error().and_then(|error| error.code), Some(18));
@@ -88,7 +88,7 @@ fn the_server_refuses_it(shell: Shell) {
 fn it_fails(shell: Shell) {
     let endpoint = endpoint();
     let uri = format!("mongodb://{}", endpoint.address());
-    let pool = shell.pool_by(&uri, Own { password: None, ..PENCIL }).expect("good options");
+    let pool = pool_by(shell, &uri, Own { password: None, ..PENCIL }).expect("good options");
     let error = refusal(&pool);
     assert_eq!((error.stage(), error.kind()), (Stage::Authentication, &Kind::Configuration));
     assert_eq!(error.reason(), "the mechanism PLAIN cannot start: run kinit first");
@@ -98,9 +98,9 @@ fn it_fails(shell: Shell) {
 /// Nothing listens there.
 fn a_connection_string_of_another_mechanism(shell: Shell) {
     let uri = "mongodb://app:pencil@127.0.0.1:1/?authMechanism=SCRAM-SHA-256";
-    let Err(error) = shell.pool_by(uri, PENCIL) else { panic!("it is refused") };
+    let Err(error) = pool_by(shell, uri, PENCIL) else { panic!("it is refused") };
     let expected = "the credential is for SCRAM-SHA-256 and the mechanism is PLAIN";
     assert!(error.to_string().contains(expected), "{error}");
     let same = "mongodb://app:pencil@127.0.0.1:1/?authMechanism=PLAIN";
-    assert!(shell.pool_by(same, PENCIL).is_ok());
+    assert!(pool_by(shell, same, PENCIL).is_ok());
 }

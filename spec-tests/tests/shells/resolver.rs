@@ -9,7 +9,7 @@ use cenote_core::error::Stage;
 use cenote_endpoint::ListenAddress;
 use cenote_shell::connection::Lookup;
 
-use crate::shell::{Shell, on_all_runtimes};
+use crate::shell::{Shell, on_all_runtimes, pool_with_resolver};
 use crate::world::{ping, plain, refusal};
 
 on_all_runtimes!(
@@ -32,7 +32,7 @@ fn a_silent_resolver_is_replaced_by_its_last_answer(shell: Shell) {
     let of_resolver = Arc::clone(&mode);
     let set = move |new| drop(std::mem::replace(&mut *mode.lock().expect("no panic"), new));
     let uri = format!("mongodb://db.test:{port}/?connectTimeoutMS=3000");
-    let pool = shell.pool_with_resolver(&uri, move |lookup| {
+    let pool = pool_with_resolver(shell, &uri, move |lookup| {
         match &mut *of_resolver.lock().expect("no panic") {
             Mode::Answers(address) => lookup.answer(Ok(vec![*address])),
             Mode::Silent(kept) => kept.push(lookup),
@@ -64,7 +64,7 @@ fn a_silent_resolver_is_replaced_by_its_last_answer(shell: Shell) {
 
 fn a_lookup_that_is_dropped_fails_at_once(shell: Shell) {
     let uri = "mongodb://db.test/?connectTimeoutMS=60000";
-    let pool = shell.pool_with_resolver(uri, |lookup| {
+    let pool = pool_with_resolver(shell, uri, |lookup| {
         assert_eq!(format!("{lookup:?}"), "Lookup { host: \"db.test\", port: 27017, .. }");
         drop(lookup);
     });

@@ -13,7 +13,7 @@ use cenote_endpoint::{AccessToken as Accepted, AwsKey, Settings, User};
 use cenote_shell::oidc::TokenRequest;
 use cenote_tokio::AccessToken;
 
-use crate::shell::{Shell, on_all_runtimes};
+use crate::shell::{Shell, on_all_runtimes, pool_with_tokens};
 use crate::world::{ping, pool, tls, with};
 
 on_all_runtimes!(
@@ -59,7 +59,7 @@ fn oidc_leaves_no_token_in_memory(shell: Shell) {
 fn use_tokens(shell: Shell, uri: &str, masked: String) {
     let callback =
         move |_: &TokenRequest| Ok(AccessToken::new(String::from_utf8(unmasked(&masked))?));
-    let pool = shell.pool_with_tokens(uri, callback, None);
+    let pool = pool_with_tokens(shell, uri, callback, None);
     let mut held = [(); 2].map(|()| pool.check_out().expect("a connection"));
     for connection in &mut held {
         connection.command("zoo", &rawdoc! { "count": "birds" }).expect("it is logged in");
@@ -91,10 +91,10 @@ fn no_trace_has_a_token(shell: Shell) {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("pool.bson");
         let callback = move |_: &TokenRequest| Ok(AccessToken::new(token));
-        let pool = shell.pool_with_tokens(&uri, callback, Some(path.as_path().into()));
+        let pool = pool_with_tokens(shell, &uri, callback, Some(path.as_path().into()));
         assert_eq!(pool.check_out().is_ok(), token == PASSWORD);
         pool.close();
-        pool.end_recording();
+        pool.end_recording().expect("a whole trace");
         let trace = fs::read(&path).expect("a trace");
         assert!(trace.len() > 100);
         assert!(!trace.windows(token.len()).any(|window| window == token.as_bytes()));

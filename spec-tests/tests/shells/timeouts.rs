@@ -13,7 +13,7 @@ use cenote_endpoint::{Endpoint, Fault, Settings, User};
 use cenote_shell::connection::operation::OperationOptions;
 
 use crate::raw::message;
-use crate::shell::{AnyConnection, AnyPool, Shell, on_all_runtimes};
+use crate::shell::{AnyConnection, AnyPool, Shell, on_all_runtimes, pool_with_resolver};
 use crate::world::{at, block_ping, closed, ping, plain, pool, refusal, set, tls, with};
 
 on_all_runtimes!(
@@ -322,7 +322,7 @@ fn a_handshake_ends_in_time(shell: Shell) {
 
 // CS-04: no OCSP responder is asked; names are resolved and proxies are spoken to.
 fn a_silent_resolver_and_proxy_end_in_time(shell: Shell) {
-    let pool = shell.pool_with_resolver("mongodb://db.example.com/?timeoutMS=200", |lookup| {
+    let pool = pool_with_resolver(shell, "mongodb://db.example.com/?timeoutMS=200", |lookup| {
         // It never answers, and is not dropped either.
         std::mem::forget(lookup);
     });

@@ -10,7 +10,7 @@ use cenote_core::error::ConnectionError;
 use cenote_core::pool::{CheckOutError, Event};
 use cenote_endpoint::{Endpoint, Fault, ListenOptions, Script, Settings};
 
-use crate::shell::{AnyPool, Shell, Subscriber};
+use crate::shell::{AnyPool, Shell, Subscriber, recorded_pool};
 
 pub(crate) type Events = Arc<Mutex<Vec<Event<ConnectionError>>>>;
 
@@ -25,7 +25,7 @@ pub(crate) fn tls(settings: Settings) -> Endpoint {
 /// A ready pool, and its events.
 pub(crate) fn pool(shell: Shell, uri: &str) -> (Arc<dyn AnyPool>, Events) {
     let (subscriber, events) = subscriber();
-    let pool = shell.pool(uri, subscriber, None);
+    let pool = recorded_pool(shell, uri, subscriber, None);
     pool.ready();
     (pool, events)
 }
@@ -35,10 +35,11 @@ pub(crate) fn subscriber() -> (Subscriber, Events) {
     let events = Events::default();
     let heard = Arc::clone(&events);
     let guard = EventGuard::new();
-    let subscriber = Box::new(move |event: &Event<ConnectionError>, address: &ServerAddress| {
-        guard.hear(event, address);
-        heard.lock().expect("no panic").push(event.clone());
-    });
+    let subscriber =
+        Box::new(move |event: &Event<ConnectionError>, address: &Arc<ServerAddress>| {
+            guard.hear(event, address);
+            heard.lock().expect("no panic").push(event.clone());
+        });
     (subscriber, events)
 }
 

@@ -9,9 +9,10 @@ use cenote_conform::{
 use cenote_core::error::ConnectionError;
 use cenote_core::pool::{PoolOptions, ServiceId};
 use cenote_core::sdam;
+use cenote_test_runtimes::{AnyConnection, AnyPool, Cancel, PoolSetup};
 
+use crate::conform::CLOSE_LIMIT;
 use crate::conform::logs::LogListener;
-use crate::conform::shell::{self, CLOSE_LIMIT, Cancel, Connection, PoolSetup};
 use crate::conform::target::Target;
 
 /// A target with real sockets.
@@ -19,7 +20,7 @@ pub(super) struct OnSockets(pub(super) Target);
 
 /// A pool of a shell.
 pub(super) struct SocketPool {
-    pool: Arc<dyn shell::Pool>,
+    pool: Arc<dyn AnyPool>,
     log: Option<(Log, LogListener)>,
 }
 
@@ -41,34 +42,35 @@ impl cenote_conform::Target for OnSockets {
         };
         let log = setup.log.as_ref().map(listen).transpose()?;
         let recorder = setup.recorder;
-        let pool = shell::of(self.0)?.pool(PoolSetup {
-            uri: setup.uri,
-            options: setup.options,
+        let plan = PoolSetup {
+            options: Some(setup.options),
             log: log.as_ref().map(|(log, _)| log.settings()),
-            on_event: Arc::new(move |event, address| recorder.record(event, address)),
-            on_failure: Some(Arc::new(|failure| {
+            on_event: Some(Box::new(move |event, address| recorder.record(event, address))),
+            on_failure: Some(Box::new(|failure| {
                 failure.clear(sdam::verdict(&failure.context(None), failure.error()).pool);
             })),
-        })?;
-        Ok(SocketPool { pool, log })
+            ..PoolSetup::default()
+        };
+        let pool = self.0.shell()?.build_pool(setup.uri, plan);
+        Ok(SocketPool { pool: pool.map_err(|error| error.to_string())?, log })
     }
 }
 
 impl Pool for SocketPool {
-    type Connection = Box<dyn Connection>;
+    type Connection = Box<dyn AnyConnection>;
     type Waiter = Option<Cancel>;
 
     fn check_out(
         &mut self,
         request: CheckOutRequest,
-        reply: Reply<Box<dyn Connection>>,
+        reply: Reply<Box<dyn AnyConnection>>,
     ) -> Option<Cancel> {
         let deadline = request.timeout.map(|timeout| Instant::now() + timeout);
         let done = Box::new(move |outcome| reply.send(outcome));
         Arc::clone(&self.pool).start_check_out(request.purpose, deadline, done)
     }
 
-    fn check_in(&mut self, mut connection: Box<dyn Connection>, error: Option<ConnectionError>) {
+    fn check_in(&mut self, mut connection: Box<dyn AnyConnection>, error: Option<ConnectionError>) {
         if let Some(error) = error {
             connection.mark_errored(error);
         }
@@ -99,7 +101,7 @@ impl Pool for SocketPool {
 
     fn service_id(
         &mut self,
-        connection: &Box<dyn Connection>,
+        connection: &Box<dyn AnyConnection>,
     ) -> Result<Option<ServiceId>, OperationError> {
         Ok(connection.service_id())
     }
@@ -120,8 +122,8 @@ impl Pool for SocketPool {
 
     fn check_in_foreign(
         &mut self,
-        connection: Box<dyn Connection>,
-    ) -> Result<Option<Box<dyn Connection>>, OperationError> {
+        connection: Box<dyn AnyConnection>,
+    ) -> Result<Option<Box<dyn AnyConnection>>, OperationError> {
         drop(connection); // It knows its pool.
         Ok(None)
     }
@@ -135,6 +137,6 @@ impl Pool for SocketPool {
     }
 
     fn finish(&mut self) -> Result<(), String> {
-        self.pool.close_within(CLOSE_LIMIT)
+        self.pool.close_within(CLOSE_LIMIT).map_err(|left| left.to_string())
     }
 }

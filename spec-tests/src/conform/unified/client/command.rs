@@ -15,8 +15,8 @@ use serde_json::{Value, json};
 use super::session_id::SessionId;
 use super::{Client, Failure};
 use crate::conform::lock::lock;
-use crate::conform::shell::Pin;
 use crate::conform::unified::format::{Family, Limits};
+use cenote_test_runtimes::AnyPin;
 
 /// A command that is not sent yet.
 #[derive(Clone, Debug)]
@@ -43,7 +43,7 @@ pub(in crate::conform::unified) enum Safety {
 }
 
 /// A reply, and behind a load balancer the connection on which it came.
-pub(in crate::conform::unified) type Answer = (Document, Option<Box<dyn Pin>>);
+pub(in crate::conform::unified) type Answer = (Document, Option<Box<dyn AnyPin>>);
 
 impl Command {
     pub(in crate::conform::unified) fn new(database: &str, body: Document, safety: Safety) -> Self {
@@ -159,10 +159,10 @@ impl Client {
         let options = command.options();
         let run = || {
             if *selector == Selector::Primary {
-                return self.client.command(database, &raw, options);
+                return self.client.command_with(database, &raw, options);
             }
-            let mut connection = self.client.check_out(selector, options)?;
-            Ok(connection.command(database, &raw, None)?)
+            let mut connection = self.client.check_out_with(selector, options)?;
+            Ok(connection.command(database, &raw)?)
         };
         let (reply, commands) = self.server.received.during(session, &self.story, run);
         let reply = read(reply.map_err(Failure::from));
@@ -190,7 +190,7 @@ impl Client {
     /// That there is no connection, that it failed, or the server's refusal.
     pub(super) fn send(
         &self,
-        pin: &mut dyn Pin,
+        pin: &mut dyn AnyPin,
         database: &str,
         body: &Document,
     ) -> Result<Document, Failure> {
@@ -204,7 +204,7 @@ impl Client {
             }
             self.story.tell(Family::Command, event, fields);
         };
-        let reply = pin.command(database, &raw, &mut |service| {
+        let reply = pin.command_on(database, &raw, &mut |service| {
             tell("commandStartedEvent", "command", plain(body.clone()), service);
             started = Some(service);
         });
@@ -220,8 +220,8 @@ impl Client {
     /// # Errors
     ///
     /// That there is none, or no connection.
-    pub(super) fn pin(&self, command: &Command) -> Result<Box<dyn Pin>, Failure> {
-        Ok(self.client.pin(&command.selector, command.purpose, command.options())?)
+    pub(super) fn pin(&self, command: &Command) -> Result<Box<dyn AnyPin>, Failure> {
+        Ok(self.client.pin_with(&command.selector, command.purpose, command.options())?)
     }
 
     fn attempt(&self, command: &Command) -> Result<Answer, Failure> {

@@ -10,13 +10,13 @@ use cenote_core::pool::Purpose;
 use super::command::{Command, Safety};
 use super::session::Session;
 use super::{Client, Failure};
-use crate::conform::shell::Pin;
+use cenote_test_runtimes::AnyPin;
 
 /// What is left of a result.
 pub(in crate::conform::unified) struct Cursor {
     client: Arc<Client>,
     session: Option<Arc<Session>>,
-    pin: Option<Box<dyn Pin>>,
+    pin: Option<Box<dyn AnyPin>>,
     /// 0 when the server has no more.
     id: i64,
     database: String,

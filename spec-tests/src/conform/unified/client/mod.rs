@@ -24,10 +24,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use bson::{Document, doc};
-use cenote_core::connect::DriverInfo;
+use cenote_core::connect::{AccessToken, DriverInfo};
 use cenote_core::pool::Snapshot;
 use cenote_core::topology::TopologyDescription;
 use cenote_core::uri::{ConnectionString, Mechanism};
+use cenote_test_runtimes::{AnyClient, AnyPool, ClientSetup, Subscribers, Tokens};
 
 use self::command::{Command, Safety};
 pub(super) use self::error::Failure;
@@ -36,8 +37,8 @@ use self::session_id::SessionId;
 use self::story::Story;
 use super::format::Limits;
 use super::venue::TOKEN;
+use crate::conform::CLOSE_LIMIT;
 use crate::conform::lock::lock;
-use crate::conform::shell::{self, CLOSE_LIMIT, ClientSetup, Pool};
 use crate::conform::target::Target;
 
 /// The server of a client.
@@ -52,9 +53,9 @@ pub(super) struct Server {
 /// A client, with what a driver adds to it.
 pub(super) struct Client {
     uri: ConnectionString,
-    client: Box<dyn shell::Client>,
+    client: Box<dyn AnyClient>,
     /// Of the first host, for its runtime.
-    pool: Arc<dyn Pool>,
+    pool: Arc<dyn AnyPool>,
     story: Arc<Story>,
     server: Server,
     /// Sessions that were used and are free.
@@ -72,15 +73,21 @@ impl Client {
         let story = Arc::new(Story::begin());
         let [cmap, beats, sdam] = [(); 3].map(|()| Arc::clone(&story));
         let mechanism = uri.credential.as_ref().and_then(|credential| credential.mechanism);
-        let client = shell::of(target)?.client(ClientSetup {
-            uri: text,
-            options: None,
-            token: (mechanism == Some(Mechanism::MongodbOidc)).then_some(TOKEN),
-            on_event: Some(Arc::new(move |event, address| cmap.cmap(event, address))),
-            on_heartbeat: Some(Arc::new(move |told| beats.heartbeat(&told.event))),
-            on_topology_event: Some(Arc::new(move |told| sdam.topology(&told.event))),
-        })?;
-        let pool = client.pool(&shell::address(&uri)?).ok_or("a client without a pool")?;
+        let tokens: Tokens = Box::new(|_| Ok(AccessToken::new(TOKEN)));
+        let setup = ClientSetup {
+            tokens: (mechanism == Some(Mechanism::MongodbOidc)).then_some(tokens),
+            subscribers: Subscribers {
+                pools: Some(Box::new(move |event, address| cmap.cmap(event, address))),
+                heartbeats: Some(Box::new(move |told| beats.heartbeat(&told.event))),
+                topology: vec![Box::new(move |told| sdam.topology(&told.event))],
+                ..Subscribers::default()
+            },
+            ..ClientSetup::default()
+        };
+        let client = target.shell()?.build_client(text, setup);
+        let client = client.map_err(|error| error.to_string())?;
+        let pool = uri.hosts.first().and_then(|host| client.pool(host));
+        let pool = pool.ok_or("a client without a pool")?;
         let (sessions, operations) = (Mutex::default(), AtomicI64::new(1));
         Ok(Self { uri, client, pool, story, server, sessions, operations })
     }
@@ -161,6 +168,6 @@ impl Client {
                 let _ = self.send(&mut *pin, &end.database, &end.body);
             }
         }
-        self.client.close_within(CLOSE_LIMIT)
+        self.client.close_within(CLOSE_LIMIT).map_err(|left| left.to_string())
     }
 }

@@ -9,8 +9,8 @@ use super::command::{Command, Safety, body};
 use super::session_id::SessionId;
 use super::{Client, Failure};
 use crate::conform::lock::lock;
-use crate::conform::shell::Pin;
 use crate::conform::unified::format::TransactionOptions;
+use cenote_test_runtimes::AnyPin;
 
 /// An explicit session.
 pub(in crate::conform::unified) struct Session {
@@ -23,7 +23,7 @@ struct State {
     id: SessionId,
     phase: Phase,
     /// The transaction's, from its first command until it is unpinned.
-    pin: Option<Box<dyn Pin>>,
+    pin: Option<Box<dyn AnyPin>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
