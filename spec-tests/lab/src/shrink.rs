@@ -2,10 +2,10 @@
 
 use std::fmt;
 
-use cenote_core::pool::{Action, Input, Instant, PoolState};
+use cenote_core::pool::PoolState;
 use cenote_core::trace::Traced;
 use cenote_replay::history::History;
-use cenote_replay::shrink::{self, Beside, Property};
+use cenote_replay::shrink::{self, Judge, Property};
 
 use crate::lockstep::judge;
 use crate::model::Model;
@@ -34,25 +34,18 @@ pub fn shrink(history: &History) -> Option<(Fault, History)> {
     let broken = shrink::shrink(history, &Property::Invariant);
     let broken = broken.map(|history| (Fault::Invariant, history));
     broken.or_else(|| {
-        Some((Fault::Model, shrink::shrink_beside(history, &|pool| begin(history, pool))?))
+        Some((Fault::Model, shrink::shrink_while(history, &|pool| begin(history, pool))?))
     })
 }
 
-fn begin(history: &History, pool: &PoolState<Traced>) -> Option<Box<dyn Beside>> {
+fn begin(history: &History, pool: &PoolState<Traced>) -> Option<Judge<'static>> {
     let model = Model::new(pool.now(), pool.options().clone()).ok();
-    let (model, _) = model.filter(|_| history.header.is_new)?;
-    Some(Box::new(BesideModel(model)))
-}
-
-struct BesideModel(Model<Traced>);
-
-impl Beside for BesideModel {
-    fn feed(
-        &mut self,
-        pool: &mut PoolState<Traced>,
-        at: Instant,
-        input: Input<Traced>,
-    ) -> Result<Vec<Action<Traced>>, String> {
-        Ok(judge(pool, &mut self.0, at, input)?.unwrap_or_default())
-    }
+    let (mut model, _) = model.filter(|_| history.header.is_new)?;
+    Some(Box::new(move |pool, entry, out| {
+        match judge(pool, &mut model, entry.at, entry.input.clone()) {
+            Ok(actions) => out.extend(actions.unwrap_or_default()),
+            Err(_) => return true,
+        }
+        false
+    }))
 }

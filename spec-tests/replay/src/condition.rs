@@ -1,5 +1,6 @@
 //! Conditions: `waiting>100`, `event=ConnectionCheckOutFailed`, `step=40`, `at=1.5`.
 
+use std::cmp::Ordering;
 use std::fmt;
 use std::str::FromStr;
 
@@ -9,6 +10,7 @@ use cenote_core::trace::topology::ActionRecord;
 
 use super::clock::{Clock, NoClock, TimePoint};
 use super::filter::{Names, name_of, similar};
+use super::step_reader::View;
 use super::topology;
 
 /// A condition on a step and its result.
@@ -18,12 +20,8 @@ pub enum Condition {
     Count(Count, Comparison, u64),
     /// The state of the pool.
     Status(Status),
-    /// An event of this name is emitted.
-    Event(String),
-    /// The input has this name.
-    Input(String),
-    /// An action of this name, other than an event.
-    Action(String),
+    /// The input, an event or an action has this name.
+    Named(Names, String),
     /// The number of the step, compared with a number.
     Step(Comparison, u64),
     /// The time of the step: `=` is the first step at or after it. A wall-clock time has to be
@@ -31,41 +29,39 @@ pub enum Condition {
     At(Comparison, TimePoint),
 }
 
-/// A count of the pool.
+/// A count of the pool: its place in [`COUNTS`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Count {
-    /// Pending, available and in use together.
-    Total,
-    /// Available connections.
-    Idle,
-    /// Connections in use.
-    InUse,
-    /// Connections being established.
-    Pending,
-    /// Requests in the wait queue.
-    Waiting,
-    /// The generation of the pool.
-    Generation,
-    /// Connections ever created.
-    Created,
-}
+pub struct Count(usize);
 
-/// A comparison of two numbers.
+type Counter = fn(&Snapshot) -> u64;
+
+const COUNTS: [(&str, Counter); 7] = [
+    ("total", |pool| pool.total.into()),
+    ("idle", |pool| pool.available.into()),
+    ("in-use", |pool| pool.in_use.into()),
+    ("pending", |pool| pool.pending.into()),
+    ("waiting", |pool| pool.waiting),
+    ("generation", |pool| pool.generation),
+    ("created", |pool| pool.connections_created),
+];
+
+/// A comparison of two numbers: its place in [`COMPARISONS`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Comparison {
-    /// `=`
-    Equal,
-    /// `!=`
-    Unequal,
-    /// `>=`
-    AtLeast,
-    /// `<=`
-    AtMost,
-    /// `>`
-    Above,
-    /// `<`
-    Below,
-}
+pub struct Comparison(usize);
+
+type Holds = fn(Ordering) -> bool;
+
+/// Longer signs come first, because `>=` would otherwise be parsed as `>`.
+const COMPARISONS: [(&str, Holds); 6] = [
+    (">=", Ordering::is_ge),
+    ("<=", Ordering::is_le),
+    ("!=", Ordering::is_ne),
+    (EQUAL, Ordering::is_eq),
+    (">", Ordering::is_gt),
+    ("<", Ordering::is_lt),
+];
+
+const EQUAL: &str = "=";
 
 /// A step and its result.
 #[derive(Clone, Copy, Debug)]
@@ -79,25 +75,35 @@ pub struct StepResult<'a> {
     /// The actions.
     pub actions: &'a [Action<Traced>],
     /// The counts afterwards.
-    pub snapshot: &'a Snapshot,
+    pub snapshot: Snapshot,
 }
 
 impl Condition {
     /// Whether the condition holds.
     pub fn holds(&self, result: &StepResult<'_>) -> bool {
         match self {
-            Self::Count(count, comparison, number) => {
-                comparison.holds(count.of(result.snapshot), *number)
+            Self::Count(Count(place), comparison, number) => {
+                comparison.holds(COUNTS[*place].1(&result.snapshot), *number)
             }
             Self::Status(status) => result.snapshot.status == *status,
-            Self::Event(name) => result.actions.iter().any(
-                |action| matches!(action, Action::EmitEvent(event) if event.name() == name.as_str()),
-            ),
-            Self::Input(name) => result.input.name() == name.as_str(),
-            Self::Action(name) => result.actions.iter().any(|action| name_of(action) == name.as_str()),
+            Self::Named(Names::Inputs, name) => result.input.name() == name.as_str(),
+            Self::Named(Names::Events | Names::Actions, name) => {
+                result.actions.iter().any(|action| name_of(action) == name.as_str())
+            }
             Self::Step(comparison, number) => comparison.holds(result.step, *number),
             Self::At(comparison, time) => comparison.holds_at(result.at, *time),
         }
+    }
+
+    /// Whether the condition holds for a step of a pool.
+    pub fn holds_for(&self, view: &View<'_>) -> bool {
+        self.holds(&StepResult {
+            step: view.step.number,
+            at: view.pool.now(),
+            input: &view.step.input,
+            actions: view.actions,
+            snapshot: view.pool.snapshot(),
+        })
     }
 
     /// Whether the condition holds for a step of a topology; `None` if it is one of pools.
@@ -106,8 +112,8 @@ impl Condition {
             |name: &str| view.actions.iter().any(|action| ActionRecord::of(action).name == name);
         Some(match self {
             Self::Count(..) | Self::Status(_) => return None,
-            Self::Event(name) | Self::Action(name) => named(name),
-            Self::Input(name) => view.step.input.name() == name.as_str(),
+            Self::Named(Names::Inputs, name) => view.step.input.name() == name.as_str(),
+            Self::Named(Names::Events | Names::Actions, name) => named(name),
             Self::Step(comparison, number) => comparison.holds(view.step.number, *number),
             Self::At(comparison, time) => comparison.holds_at(view.step.at, *time),
         })
@@ -126,76 +132,22 @@ impl Condition {
     }
 }
 
-impl Count {
-    const ALL: [Self; 7] = [
-        Self::Total,
-        Self::Idle,
-        Self::InUse,
-        Self::Pending,
-        Self::Waiting,
-        Self::Generation,
-        Self::Created,
-    ];
-
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Total => "total",
-            Self::Idle => "idle",
-            Self::InUse => "in-use",
-            Self::Pending => "pending",
-            Self::Waiting => "waiting",
-            Self::Generation => "generation",
-            Self::Created => "created",
-        }
-    }
-
-    fn of(self, snapshot: &Snapshot) -> u64 {
-        match self {
-            Self::Total => snapshot.total.into(),
-            Self::Idle => snapshot.available.into(),
-            Self::InUse => snapshot.in_use.into(),
-            Self::Pending => snapshot.pending.into(),
-            Self::Waiting => snapshot.waiting,
-            Self::Generation => snapshot.generation,
-            Self::Created => snapshot.connections_created,
-        }
-    }
-}
-
 impl Comparison {
-    /// Longer signs come first, because `>=` would otherwise be parsed as `>`.
-    const ALL: [Self; 6] =
-        [Self::AtLeast, Self::AtMost, Self::Unequal, Self::Equal, Self::Above, Self::Below];
-
     const fn sign(self) -> &'static str {
-        match self {
-            Self::Equal => "=",
-            Self::Unequal => "!=",
-            Self::AtLeast => ">=",
-            Self::AtMost => "<=",
-            Self::Above => ">",
-            Self::Below => "<",
-        }
+        COMPARISONS[self.0].0
     }
 
     /// `=` is the first time at or after it. A wall-clock time never comes.
     fn holds_at(self, at: Instant, time: TimePoint) -> bool {
-        let comparison = if self == Self::Equal { Self::AtLeast } else { self };
         match time {
-            TimePoint::Seconds(nanos) => comparison.holds(at.as_nanos(), nanos),
+            TimePoint::Seconds(nanos) if self.sign() == EQUAL => at.as_nanos() >= nanos,
+            TimePoint::Seconds(nanos) => self.holds(at.as_nanos(), nanos),
             TimePoint::OfDay(_) | TimePoint::Date(_) => false,
         }
     }
 
     fn holds(self, left: u64, right: u64) -> bool {
-        match self {
-            Self::Equal => left == right,
-            Self::Unequal => left != right,
-            Self::AtLeast => left >= right,
-            Self::AtMost => left <= right,
-            Self::Above => left > right,
-            Self::Below => left < right,
-        }
+        COMPARISONS[self.0].1(left.cmp(&right))
     }
 }
 
@@ -203,13 +155,11 @@ impl Comparison {
 impl fmt::Display for Condition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Count(count, comparison, number) => {
-                write!(f, "{}{}{number}", count.name(), comparison.sign())
+            Self::Count(Count(place), comparison, number) => {
+                write!(f, "{}{}{number}", COUNTS[*place].0, comparison.sign())
             }
             Self::Status(status) => write!(f, "status={status}"),
-            Self::Event(name) => write!(f, "event={name}"),
-            Self::Input(name) => write!(f, "input={name}"),
-            Self::Action(name) => write!(f, "action={name}"),
+            Self::Named(names, name) => write!(f, "{}={name}", names.word()),
             Self::Step(comparison, number) => write!(f, "step{}{number}", comparison.sign()),
             Self::At(comparison, time) => write!(f, "at{}{time}", comparison.sign()),
         }
@@ -229,12 +179,8 @@ impl fmt::Display for InvalidCondition {
              action=ReportLeak, step=40, at=1.5 (seconds) or at=03:07:12",
             self.0
         )?;
-        let (names, name) = match self.0.split_once('=') {
-            Some(("event", name)) => (Names::Events, name),
-            Some(("input", name)) => (Names::Inputs, name),
-            Some(("action", name)) => (Names::Actions, name),
-            Some(_) | None => return Ok(()),
-        };
+        let Some((word, name)) = self.0.split_once('=') else { return Ok(()) };
+        let Some(names) = Names::of_word(word) else { return Ok(()) };
         similar(name, names.known()).map_or(Ok(()), |name| write!(f, "; did you mean {name}?"))
     }
 }
@@ -250,29 +196,27 @@ impl FromStr for Condition {
 }
 
 fn parse(text: &str) -> Option<Condition> {
-    let (at, comparison, sign) = Comparison::ALL
+    let (at, place, sign) = COMPARISONS
         .iter()
-        .filter_map(|&comparison| {
-            let sign = comparison.sign();
-            Some((text.find(sign)?, comparison, sign))
-        })
+        .enumerate()
+        .filter_map(|(place, (sign, _))| Some((text.find(sign)?, place, *sign)))
         .min_by_key(|&(at, _, sign)| (at, std::cmp::Reverse(sign.len())))?;
     let (key, value) = (text[..at].trim(), text[at + sign.len()..].trim());
-    let is_equal = comparison == Comparison::Equal;
-    let named = |names: Names| names.known().any(|known| known == value).then(|| value.to_owned());
+    let comparison = Comparison(place);
+    if let Some(names) = Names::of_word(key) {
+        let is_known = sign == EQUAL && names.known().any(|known| known == value);
+        return is_known.then(|| Condition::Named(names, value.to_owned()));
+    }
     match key {
         "step" => Some(Condition::Step(comparison, value.parse().ok()?)),
         "at" => Some(Condition::At(comparison, value.parse().ok()?)),
-        "event" if is_equal => named(Names::Events).map(Condition::Event),
-        "input" if is_equal => named(Names::Inputs).map(Condition::Input),
-        "action" if is_equal => named(Names::Actions).map(Condition::Action),
-        "status" if is_equal => [Status::Paused, Status::Ready, Status::Closed]
+        "status" if sign == EQUAL => [Status::Paused, Status::Ready, Status::Closed]
             .into_iter()
             .find(|status| status.to_string() == value)
             .map(Condition::Status),
         _ => {
-            let count = Count::ALL.into_iter().find(|count| count.name() == key)?;
-            Some(Condition::Count(count, comparison, value.parse().ok()?))
+            let count = COUNTS.iter().position(|(name, _)| *name == key)?;
+            Some(Condition::Count(Count(count), comparison, value.parse().ok()?))
         }
     }
 }
@@ -306,22 +250,24 @@ mod tests {
 
     #[test]
     fn conditions_are_parsed() {
-        for (text, expected) in [
-            ("waiting>100", Condition::Count(Count::Waiting, Comparison::Above, 100)),
-            ("in-use >= 3", Condition::Count(Count::InUse, Comparison::AtLeast, 3)),
-            ("status=paused", Condition::Status(Status::Paused)),
-            ("event=ConnectionClosed", Condition::Event("ConnectionClosed".to_owned())),
-            ("input=Clear", Condition::Input("Clear".to_owned())),
-            ("action=ReportLeak", Condition::Action("ReportLeak".to_owned())),
-            ("step=40", Condition::Step(Comparison::Equal, 40)),
-            ("at=1.5s", Condition::At(Comparison::Equal, TimePoint::Seconds(1_500_000_000))),
-            (
-                "at>=03:07",
-                Condition::At(Comparison::AtLeast, TimePoint::OfDay(jiff::civil::time(3, 7, 0, 0))),
-            ),
+        for (text, written) in [
+            ("waiting>100", "waiting>100"),
+            ("in-use >= 3", "in-use>=3"),
+            ("status=paused", "status=paused"),
+            ("event=ConnectionClosed", "event=ConnectionClosed"),
+            ("input= Clear", "input=Clear"),
+            ("action=ReportLeak", "action=ReportLeak"),
+            ("step!=40", "step!=40"),
         ] {
-            assert_eq!(text.parse(), Ok(expected.clone()), "{text}");
-            assert_eq!(expected.to_string().parse(), Ok(expected), "{text}");
+            let condition: Condition = text.parse().expect(text);
+            assert_eq!(condition.to_string(), written);
+            assert_eq!(written.parse(), Ok(condition));
+        }
+        for (text, time) in [("at=1.5s", "1.5"), ("at=03:07", "03:07:00")] {
+            let time = time.parse().expect("a time");
+            let condition: Condition = text.parse().expect(text);
+            assert_eq!(condition, Condition::At(Comparison(3), time));
+            assert_eq!(condition.to_string().parse(), Ok(condition));
         }
         let told = |text: &str| text.parse::<Condition>().expect_err("a wrong name").to_string();
         assert!(told("event=ConectionClosed").ends_with("; did you mean ConnectionClosed?"));

@@ -68,6 +68,20 @@ impl Names {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::Inputs, Self::Events, Self::Actions];
 
+    /// One of them, as in a condition.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Inputs => "input",
+            Self::Events => "event",
+            Self::Actions => "action",
+        }
+    }
+
+    /// Those that this word is for.
+    pub fn of_word(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|names| names.word() == word)
+    }
+
     /// The names in traces of pools, and in those of topologies.
     pub const fn of_traces(self) -> [&'static [&'static str]; 2] {
         match self {
@@ -155,27 +169,19 @@ impl Filter {
 
 /// The connection that an input is about.
 pub fn connection_of(input: &Input<Traced>) -> Option<u64> {
-    match input {
-        Input::CheckedIn { id, .. }
-        | Input::Repurposed { id, .. }
-        | Input::Handshaken { id, .. }
-        | Input::EstablishSucceeded { id, .. }
-        | Input::EstablishFailed { id, .. }
-        | Input::DrainSucceeded { id, .. }
-        | Input::DrainFailed { id, .. }
-        | Input::DrainProgress { id }
-        | Input::IdleClosedByPeer { id, .. } => Some(id.number()),
-        Input::CheckOutRequested { .. }
-        | Input::CheckOutCancelled { .. }
-        | Input::RetireConnections
-        | Input::ReleaseIdle
-        | Input::Ready
-        | Input::Close
-        | Input::Timer
-        | Input::ResetAfterFork
-        | Input::Clear { .. }
-        | Input::SetOptions { .. } => None,
+    if let Input::CheckedIn { id, .. }
+    | Input::Repurposed { id, .. }
+    | Input::Handshaken { id, .. }
+    | Input::EstablishSucceeded { id, .. }
+    | Input::EstablishFailed { id, .. }
+    | Input::DrainSucceeded { id, .. }
+    | Input::DrainFailed { id, .. }
+    | Input::DrainProgress { id }
+    | Input::IdleClosedByPeer { id, .. } = input
+    {
+        return Some(id.number());
     }
+    None
 }
 
 fn connection_of_action(action: &Action<Traced>) -> Option<u64> {

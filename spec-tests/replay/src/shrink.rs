@@ -5,13 +5,14 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::str::FromStr;
 
-use cenote_core::pool::{Action, ActionSink, Input, Instant, PoolState};
+use cenote_core::pool::{Action, PoolState, WithoutEvents};
 use cenote_core::trace::Traced;
 
 use super::clock::{Clock, NoClock};
 use super::condition::{Condition, InvalidCondition, StepResult};
-use super::history::{Discard, Entry, History};
-use super::symbolic::{Clock as SymbolicClock, Names, Naming, Symbolic, Timeline, symbolic};
+use super::filter::Names;
+use super::history::{Entry, History, feed};
+use super::symbolic::{Clock as SymbolicClock, Roles, Symbolic, Timeline, symbolic};
 
 /// A property of a trace.
 #[derive(Clone, Debug, PartialEq)]
@@ -36,7 +37,41 @@ impl Property {
             Self::Misuse | Self::Invariant => Ok(self),
         }
     }
+
+    fn judge(&self) -> Judge<'_> {
+        let mut step = 0;
+        match self {
+            // An input that is invalid only because others were left out proves nothing.
+            Self::Misuse => Box::new(|pool, entry, out| {
+                feed(pool, entry, &mut WithoutEvents(out)).is_err() && entry.refused
+            }),
+            // The panic that is looked for may come anywhere.
+            Self::Invariant => Box::new(|pool, entry, out| {
+                let fed = AssertUnwindSafe(|| {
+                    let _ = feed(pool, entry, &mut WithoutEvents(out));
+                    pool.check_invariants();
+                });
+                catch_unwind(fed).is_err()
+            }),
+            Self::Condition(condition) => Box::new(move |pool, entry, out| {
+                step += 1;
+                let fed = if matches!(condition, Condition::Named(Names::Events, _)) {
+                    feed(pool, entry, out)
+                } else {
+                    feed(pool, entry, &mut WithoutEvents(&mut *out))
+                };
+                let (at, input, snapshot) = (pool.now(), &entry.input, pool.snapshot());
+                let result = StepResult { step, at, input, actions: out, snapshot };
+                fed.is_ok() && condition.holds(&result)
+            }),
+        }
+    }
 }
+
+/// Feeds an input to a pool, with `refused` as it was recorded; collects what the pool does, and says whether the property
+/// shows.
+pub type Judge<'a> =
+    Box<dyn FnMut(&mut PoolState<Traced>, &Entry, &mut Vec<Action<Traced>>) -> bool + 'a>;
 
 impl FromStr for Property {
     type Err = String;
@@ -75,51 +110,25 @@ impl fmt::Display for Property {
 /// with those inputs that came at a deadline moved to a deadline again. After some ten million
 /// inputs, the best trace so far is returned.
 pub fn shrink(history: &History, property: &Property) -> Option<History> {
-    shrink_while(history, Shown::Property(property))
+    shrink_while(history, &|_| Some(property.judge()))
 }
 
-/// The same for a property that shows beside the pool, such as a difference from a model.
-pub fn shrink_beside(history: &History, begin: &BeginBeside<'_>) -> Option<History> {
-    shrink_while(history, Shown::Beside(begin))
-}
-
-/// What is compared with the pool while a trace is replayed.
-pub trait Beside {
-    /// Feeds an input to the pool, and judges what it does: its actions, or what is wrong with them.
-    ///
-    /// # Errors
-    ///
-    /// The property has shown.
-    fn feed(
-        &mut self,
-        pool: &mut PoolState<Traced>,
-        at: Instant,
-        input: Input<Traced>,
-    ) -> Result<Vec<Action<Traced>>, String>;
-}
-
-/// Begins a comparison with a pool in this state; `None` if it cannot be compared.
-pub type BeginBeside<'a> = dyn Fn(&PoolState<Traced>) -> Option<Box<dyn Beside>> + 'a;
-
-/// What a shrunk trace has to show.
-#[derive(Clone, Copy)]
-enum Shown<'a> {
-    Property(&'a Property),
-    Beside(&'a BeginBeside<'a>),
-}
-
-fn shrink_while(history: &History, shown: Shown<'_>) -> Option<History> {
+/// The same for a property that shows beside the pool, such as a difference from a model: `begin` gets the pool at the
+/// beginning of each replay, and returns `None` if it cannot be judged.
+pub fn shrink_while<'a>(
+    history: &History,
+    begin: &dyn Fn(&PoolState<Traced>) -> Option<Judge<'a>>,
+) -> Option<History> {
     let all = symbolic(history);
     let start = history.pool();
     let shrink = |timeline| {
-        let runs = Runs { start: &start, all: &all, shown, timeline };
-        let mut search = Search { runs, replayed: 0 };
+        let mut search = Search { start: &start, all: &all, begin, timeline, replayed: 0 };
         let everything: Vec<usize> = (0..all.len()).collect();
         let needed = search.shows(&everything)?;
         let groups = search.fewest_at_both_ends(groups(&all[..needed]));
         let kept = search.leave_out(groups);
         let kept = search.leave_out(kept.into_iter().map(|at| vec![at]).collect());
-        Some(search.runs.resolved(&kept))
+        Some(search.resolved(&kept))
     };
     let as_it_was = [Timeline::Closed, Timeline::Open].into_iter().filter_map(shrink);
     let inputs = as_it_was.min_by_key(Vec::len)?;
@@ -144,13 +153,16 @@ fn groups(all: &[Symbolic]) -> Vec<Vec<usize>> {
     groups
 }
 
-struct Search<'a> {
-    runs: Runs<'a>,
+struct Search<'a, 'j> {
+    start: &'a PoolState<Traced>,
+    all: &'a [Symbolic],
+    begin: &'a dyn Fn(&PoolState<Traced>) -> Option<Judge<'j>>,
+    timeline: Timeline,
     /// The number of inputs that were replayed.
     replayed: usize,
 }
 
-impl Search<'_> {
+impl Search<'_, '_> {
     /// The fewest groups from the front and from the end that show the property, in powers of two.
     fn fewest_at_both_ends(&mut self, groups: Vec<Vec<usize>>) -> Vec<Vec<usize>> {
         let count = groups.len();
@@ -197,7 +209,24 @@ impl Search<'_> {
     /// The number of these inputs until the property shows.
     fn shows(&mut self, kept: &[usize]) -> Option<usize> {
         self.replayed += kept.len();
-        self.runs.shows(kept)
+        let mut run = Run::new(self.start, self.timeline);
+        let mut judge = (self.begin)(&run.pool)?;
+        let mut shows = |&at: &usize| {
+            let taken = run.take(&self.all[at], |pool, entry, out| judge(pool, entry, out));
+            taken.is_some_and(|(_, shows)| shows)
+        };
+        kept.iter().position(&mut shows).map(|index| index + 1)
+    }
+
+    /// The inputs as they are in a run without the others.
+    fn resolved(&self, kept: &[usize]) -> Vec<Entry> {
+        let mut run = Run::new(self.start, self.timeline);
+        let refused = |pool: &mut PoolState<Traced>, entry: &Entry, out: &mut Vec<_>| {
+            let fed = AssertUnwindSafe(|| feed(pool, entry, &mut WithoutEvents(out)).is_err());
+            catch_unwind(fed).unwrap_or(false)
+        };
+        let taken = kept.iter().filter_map(|&at| run.take(&self.all[at], refused));
+        taken.map(|(entry, refused)| Entry { refused, ..entry }).collect()
     }
 }
 
@@ -213,146 +242,32 @@ const SHORT: usize = 12;
 /// The limit of replayed inputs: about 15 seconds.
 const REPLAYED_MAX: usize = 15_000_000;
 
-/// Replays some of the inputs.
-struct Runs<'a> {
-    start: &'a PoolState<Traced>,
-    all: &'a [Symbolic],
-    shown: Shown<'a>,
-    timeline: Timeline,
-}
-
-/// One replay.
+/// A replay of some of the inputs.
 struct Run {
     pool: PoolState<Traced>,
-    names: Names,
+    roles: Roles,
     clock: SymbolicClock,
-}
-
-impl Runs<'_> {
-    /// The number of these inputs until the property shows.
-    fn shows(&self, kept: &[usize]) -> Option<usize> {
-        match self.shown {
-            Shown::Property(Property::Invariant) => {}
-            Shown::Property(property) => return self.shows_quietly(kept, property),
-            Shown::Beside(begin) => return self.shows_beside(kept, begin),
-        }
-        // The panic that is looked for may come anywhere.
-        let mut taken = 0;
-        let outcome = catch_unwind(AssertUnwindSafe(|| {
-            let mut run = self.begin();
-            for &at in kept {
-                taken += 1;
-                run.take(&self.all[at], &mut Discard);
-                run.pool.check_invariants();
-            }
-        }));
-        outcome.is_err().then_some(taken)
-    }
-
-    fn shows_beside(&self, kept: &[usize], begin: &BeginBeside<'_>) -> Option<usize> {
-        let mut run = self.begin();
-        let mut beside = begin(&run.pool)?;
-        for (index, &at) in kept.iter().enumerate() {
-            if run.take_beside(&self.all[at], &mut *beside).is_err() {
-                return Some(index + 1);
-            }
-        }
-        None
-    }
-
-    fn shows_quietly(&self, kept: &[usize], property: &Property) -> Option<usize> {
-        let mut run = self.begin();
-        let mut out = Sink { actions: Vec::new(), wants_events: wants_events(property) };
-        for (index, &at) in kept.iter().enumerate() {
-            out.actions.clear();
-            let symbolic = &self.all[at];
-            let Some(entry) = run.take(symbolic, &mut out) else { continue };
-            let shown = match property {
-                // An input that is invalid only because others were left out proves nothing.
-                Property::Misuse => entry.refused && symbolic.refused,
-                Property::Invariant => false,
-                Property::Condition(condition) => {
-                    let step = index as u64 + 1;
-                    !entry.refused && run.meets(condition, step, &entry, &out.actions)
-                }
-            };
-            if shown {
-                return Some(index + 1);
-            }
-        }
-        None
-    }
-
-    /// The inputs as they are in a run without the others.
-    fn resolved(&self, kept: &[usize]) -> Vec<Entry> {
-        let mut run = self.begin();
-        let mut entries = Vec::new();
-        for &at in kept {
-            let taken = catch_unwind(AssertUnwindSafe(|| run.take(&self.all[at], &mut Discard)));
-            entries.extend(taken.unwrap_or_default());
-        }
-        entries
-    }
-
-    fn begin(&self) -> Run {
-        let pool = self.start.clone();
-        let clock = SymbolicClock::new(self.timeline, pool.now());
-        Run { pool, names: Names::default(), clock }
-    }
+    actions: Vec<Action<Traced>>,
 }
 
 impl Run {
-    /// Feeds an input, if it is meaningful in this run.
-    fn take(&mut self, symbolic: &Symbolic, out: &mut impl ActionSink<Traced>) -> Option<Entry> {
-        let Self { pool, names, clock } = self;
-        let mut input = symbolic.resolve(names, pool)?;
-        let at = clock.tell(symbolic, &mut input, pool);
-        let mut naming = Naming { names, out };
-        let refused = pool.handle(at, input.clone(), &mut naming).is_err();
-        Some(Entry { at, input, refused, place: symbolic.place.clone() })
+    fn new(start: &PoolState<Traced>, timeline: Timeline) -> Self {
+        let clock = SymbolicClock::new(timeline, start.now());
+        Self { pool: start.clone(), roles: Roles::default(), clock, actions: Vec::new() }
     }
 
-    /// As [`take`](Self::take), compared with something else.
-    fn take_beside(&mut self, symbolic: &Symbolic, beside: &mut dyn Beside) -> Result<(), String> {
-        let Self { pool, names, clock } = self;
-        let Some(mut input) = symbolic.resolve(names, pool) else { return Ok(()) };
-        let at = clock.tell(symbolic, &mut input, pool);
-        let mut naming = Naming { names, out: &mut Discard };
-        for action in beside.feed(pool, at, input)? {
-            naming.act(action);
-        }
-        Ok(())
-    }
-
-    fn meets(
-        &self,
-        condition: &Condition,
-        step: u64,
-        entry: &Entry,
-        actions: &[Action<Traced>],
-    ) -> bool {
-        let (at, snapshot) = (self.pool.now(), self.pool.snapshot());
-        let result = StepResult { step, at, input: &entry.input, actions, snapshot: &snapshot };
-        condition.holds(&result)
-    }
-}
-
-fn wants_events(property: &Property) -> bool {
-    matches!(property, Property::Condition(Condition::Event(_)))
-}
-
-struct Sink {
-    actions: Vec<Action<Traced>>,
-    wants_events: bool,
-}
-
-impl ActionSink<Traced> for Sink {
-    fn act(&mut self, action: Action<Traced>) {
-        self.actions.push(action);
-    }
-
-    fn wants_events(&self) -> bool {
-        self.wants_events
+    /// Feeds an input, if it is meaningful in this run; also returns what feeding it says.
+    fn take(
+        &mut self,
+        symbolic: &Symbolic,
+        feed: impl FnOnce(&mut PoolState<Traced>, &Entry, &mut Vec<Action<Traced>>) -> bool,
+    ) -> Option<(Entry, bool)> {
+        let mut entry = symbolic.resolve(&self.roles, &self.pool)?;
+        self.clock.set(symbolic, &mut entry, &self.pool);
+        self.actions.clear();
+        let told = feed(&mut self.pool, &entry, &mut self.actions);
+        self.actions.iter().for_each(|action| self.roles.note(action));
+        Some((entry, told))
     }
 }
 

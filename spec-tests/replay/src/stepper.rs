@@ -2,13 +2,13 @@
 
 use std::io::{self, BufRead, Write};
 
-use cenote_core::pool::{Action, PoolState};
+use cenote_core::pool::PoolState;
 use cenote_core::trace::{Step, Traced};
 
 use super::clock::{Clock, UtcOffset};
-use super::condition::{Condition, StepResult};
-use super::history::{Discard, Entry, History, feed};
-use super::holders::Holders;
+use super::condition::Condition;
+use super::history::{History, feed};
+use super::holders::{Activity, Holders};
 use super::step_reader::View;
 use super::text;
 
@@ -24,15 +24,15 @@ waiters       each request that waits (w)
 help          this (h)
 quit          quit (q)";
 
-/// A position in a history, and the pool at that position.
+/// A position in a history, and the pool and its holders at that position.
 struct Stepper<'a> {
     history: &'a History,
     clock: Clock,
-    /// Clones of the pool at regular positions, so that going back does not need a replay from the
-    /// start.
-    keyframes: Vec<PoolState<Traced>>,
+    /// Clones of both at regular positions, so that going back does not need a replay from the start.
+    keyframes: Vec<(PoolState<Traced>, Holders)>,
     at: usize,
     pool: PoolState<Traced>,
+    holders: Holders,
 }
 
 /// Reads commands, one per line, and answers each until the input ends. `prompt` is for interactive
@@ -71,7 +71,9 @@ pub fn run(
 impl<'a> Stepper<'a> {
     fn new(history: &'a History, clock: Clock) -> Self {
         let pool = history.pool();
-        Self { history, clock, keyframes: vec![pool.clone()], at: 0, pool }
+        let holders = Holders::of(&pool);
+        let keyframes = vec![(pool.clone(), holders.clone())];
+        Self { history, clock, keyframes, at: 0, pool, holders }
     }
 
     fn answer(&mut self, command: &str, argument: &str, out: &mut impl Write) -> io::Result<()> {
@@ -119,52 +121,38 @@ impl<'a> Stepper<'a> {
     fn jump(&mut self, to: usize) {
         if to < self.at {
             let frame = (to / KEYFRAME).min(self.keyframes.len() - 1);
-            self.pool = self.keyframes[frame].clone();
+            (self.pool, self.holders) = self.keyframes[frame].clone();
             self.at = frame * KEYFRAME;
         }
-        while self.at < to {
-            let entry = &self.history.inputs[self.at];
-            let _ = feed(&mut self.pool, entry, &mut Discard);
-            self.advance();
-        }
+        while self.at < to && self.take(|_| ()).is_some() {}
     }
 
     /// Takes one step and returns its line.
     fn step(&mut self) -> Option<String> {
-        let (entry, actions, before) = self.take()?;
-        let step = self.as_step(&entry);
-        let holders = Holders::default();
-        let view =
-            View { step: &step, actions: &actions, before, holders: &holders, pool: &self.pool };
-        Some(text::step(&view, &self.clock))
+        let clock = self.clock;
+        self.take(|view| text::step(view, &clock))
     }
 
-    fn take(&mut self) -> Option<(Entry, Vec<Action<Traced>>, cenote_core::pool::Snapshot)> {
-        let entry = self.history.inputs.get(self.at)?.clone();
+    fn take<T>(&mut self, show: impl FnOnce(&View<'_>) -> T) -> Option<T> {
+        let entry = self.history.inputs.get(self.at)?;
         let (before, mut actions) = (self.pool.snapshot(), Vec::new());
-        let _ = feed(&mut self.pool, &entry, &mut actions);
-        self.advance();
-        Some((entry, actions, before))
-    }
-
-    fn advance(&mut self) {
+        let _ = feed(&mut self.pool, entry, &mut actions);
         self.at += 1;
-        if self.at % KEYFRAME == 0 && self.keyframes.len() == self.at / KEYFRAME {
-            self.keyframes.push(self.pool.clone());
-        }
-    }
-
-    fn as_step(&self, entry: &Entry) -> Step {
         let step = Step::new(self.at as u64, entry.at, entry.input.clone(), entry.refused);
-        step.with_place(entry.place.clone())
+        let step = &step.with_place(entry.place.clone());
+        let (holders, pool) = (&self.holders, &self.pool);
+        let shown = show(&View { step, actions: &actions, before, holders, pool });
+        self.holders.follow(step, before.waiting, &actions, &self.pool);
+        if self.at % KEYFRAME == 0 && self.keyframes.len() == self.at / KEYFRAME {
+            self.keyframes.push((self.pool.clone(), self.holders.clone()));
+        }
+        Some(shown)
     }
 
     fn search(&mut self, argument: &str, forwards: bool, out: &mut impl Write) -> io::Result<()> {
-        let condition = match argument.parse::<Condition>() {
-            Ok(condition) => condition,
-            Err(error) => return writeln!(out, "{error}"),
-        };
-        let condition = match condition.resolve(&self.clock) {
+        let condition = argument.parse::<Condition>().map_err(|error| error.to_string());
+        let resolve = |it: Condition| it.resolve(&self.clock).map_err(|error| error.to_string());
+        let condition = match condition.and_then(resolve) {
             Ok(condition) => condition,
             Err(error) => return writeln!(out, "{error}"),
         };
@@ -179,7 +167,7 @@ impl<'a> Stepper<'a> {
     /// The next matching step; stays at its position if there is none.
     fn find_next(&mut self, condition: &Condition) -> Option<usize> {
         let here = self.at;
-        while let Some(holds) = self.holds_next(condition) {
+        while let Some(holds) = self.take(|view| condition.holds_for(view)) {
             if holds {
                 return Some(self.at);
             }
@@ -193,7 +181,7 @@ impl<'a> Stepper<'a> {
         let mut last = None;
         self.jump(0);
         while self.at + 1 < here {
-            if self.holds_next(condition)? {
+            if self.take(|view| condition.holds_for(view))? {
                 last = Some(self.at);
             }
         }
@@ -201,34 +189,12 @@ impl<'a> Stepper<'a> {
         last
     }
 
-    /// Takes a step and returns whether the condition holds after it.
-    fn holds_next(&mut self, condition: &Condition) -> Option<bool> {
-        let (entry, actions, _) = self.take()?;
-        Some(condition.holds(&StepResult {
-            step: self.at as u64,
-            at: self.pool.now(),
-            input: &entry.input,
-            actions: &actions,
-            snapshot: &self.pool.snapshot(),
-        }))
-    }
-
-    /// Holders are known only from deliveries, so the steps before are replayed.
-    fn connections(&mut self, out: &mut impl Write) -> io::Result<()> {
-        let mut pool = self.history.pool();
-        let mut holders = Holders::of(&pool);
-        for (index, entry) in self.history.inputs[..self.at].iter().enumerate() {
-            let (waiting, mut actions) = (pool.snapshot().waiting, Vec::new());
-            let refused = feed(&mut pool, entry, &mut actions).is_err();
-            let step = Step::new(index as u64 + 1, entry.at, entry.input.clone(), refused);
-            let step = step.with_place(entry.place.clone());
-            holders.follow(&step, waiting, &actions, &pool);
-        }
+    fn connections(&self, out: &mut impl Write) -> io::Result<()> {
         for connection in self.pool.connections() {
-            let held = holders.connections.get(&connection.id.number());
+            let held = self.holders.connections.get(&connection.id.number());
             let holder = match held.map(|held| held.activity) {
-                Some(super::holders::Activity::InUse(Some(holder))) => {
-                    format!(", held by {}", holders.name(Some(holder)))
+                Some(Activity::InUse(holder @ Some(_))) => {
+                    format!(", held by {}", self.holders.name(holder))
                 }
                 Some(_) | None => String::new(),
             };

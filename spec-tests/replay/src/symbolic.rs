@@ -3,25 +3,21 @@
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
 
 use cenote_core::pool::{
-    Action, ActionSink, ConnId, ConnectionState, Input, Instant, PoolState, WaiterId,
+    Action, ConnId, ConnectionState, Input, Instant, PoolState, WaiterId, WithoutEvents,
 };
 use cenote_core::trace::Traced;
 
 use super::filter::connection_of;
-use super::history::{Entry, History};
+use super::history::{Entry, History, feed};
 
 /// An input, and the role of its connection in the recording.
 #[derive(Clone, Debug)]
 pub(super) struct Symbolic {
-    at: Instant,
+    entry: Entry,
     /// The nanoseconds since the previous input.
     since_last: i64,
-    pub(super) input: Input<Traced>,
-    pub(super) refused: bool,
-    pub(super) place: Option<Arc<str>>,
     about: Option<Role>,
     /// It is about a connection that the pool had aborted by then.
     is_late: bool,
@@ -65,24 +61,20 @@ impl Clock {
         Self { timeline, now }
     }
 
-    /// The time of an input. Its deadline moves with it.
-    pub(super) fn tell(
-        &mut self,
-        symbolic: &Symbolic,
-        input: &mut Input<Traced>,
-        pool: &PoolState<Traced>,
-    ) -> Instant {
+    /// Sets the time of an input. Its deadline moves with it.
+    pub(super) fn set(&mut self, symbolic: &Symbolic, entry: &mut Entry, pool: &PoolState<Traced>) {
         let due = pool.next_deadline().map(|deadline| deadline.at.max(self.now));
+        let recorded = symbolic.entry.at;
         self.now = match (self.timeline, due.filter(|_| symbolic.is_due)) {
-            (Timeline::Open, _) => symbolic.at,
+            (Timeline::Open, _) => recorded,
             (Timeline::Due, Some(due)) => due,
             (Timeline::Due, None) | (Timeline::Closed, _) => moved(self.now, symbolic.since_last),
         };
-        if let Input::CheckOutRequested { deadline: Some(deadline), .. } = input {
-            let allowed = deadline.as_nanos().wrapping_sub(symbolic.at.as_nanos()) as i64;
+        entry.at = self.now;
+        if let Input::CheckOutRequested { deadline: Some(deadline), .. } = &mut entry.input {
+            let allowed = deadline.as_nanos().wrapping_sub(recorded.as_nanos()) as i64;
             *deadline = moved(self.now, allowed);
         }
-        self.now
     }
 }
 
@@ -92,93 +84,59 @@ fn moved(from: Instant, by: i64) -> Instant {
 
 /// The connections of a run by role.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Names {
-    by_name: BTreeMap<Role, ConnId>,
+pub(super) struct Roles {
+    by_role: BTreeMap<Role, ConnId>,
     by_number: BTreeMap<u64, Role>,
     backgrounds: u64,
     /// Aborted connections, for which answers may come too late.
     given_up: Vec<ConnId>,
 }
 
-impl Names {
+impl Roles {
     /// Updates the roles after an action.
-    fn note(&mut self, action: &Action<Traced>) {
-        match action {
-            Action::StartEstablish { id, owner: Some(owner), .. } => {
-                self.name(Role::MadeFor(*owner), *id);
+    pub(super) fn note(&mut self, action: &Action<Traced>) {
+        let (role, id) = if let Action::StartEstablish { id, owner: Some(owner), .. } = action {
+            (Role::MadeFor(*owner), *id)
+        } else if let Action::StartEstablish { id, owner: None, .. } = action {
+            self.backgrounds += 1;
+            (Role::Background(self.backgrounds), *id)
+        } else if let Action::Deliver { waiter, outcome: Ok((id, ())) } = action {
+            (Role::HeldBy(*waiter), *id)
+        } else {
+            if let Action::AbortEstablish { id } = action {
+                self.given_up.push(*id);
             }
-            Action::StartEstablish { id, owner: None, .. } => {
-                self.backgrounds += 1;
-                self.name(Role::Background(self.backgrounds), *id);
-            }
-            Action::Deliver { waiter, outcome: Ok((id, ())) } => {
-                self.name(Role::HeldBy(*waiter), *id);
-            }
-            Action::AbortEstablish { id } => self.given_up.push(*id),
-            Action::Deliver { outcome: Err(_), .. }
-            | Action::CloseSocket { .. }
-            | Action::Interrupt { .. }
-            | Action::StartDrain { .. }
-            | Action::AbortDrain { .. }
-            | Action::ReportLeak { .. }
-            | Action::ReportUnanswered { .. }
-            | Action::EmitEvent(_) => {}
-        }
-    }
-
-    fn name(&mut self, name: Role, id: ConnId) {
-        self.by_name.insert(name, id);
-        self.by_number.insert(id.number(), name);
-    }
-}
-
-/// Updates the roles and passes actions on.
-pub(super) struct Naming<'a, K> {
-    pub(super) names: &'a mut Names,
-    pub(super) out: &'a mut K,
-}
-
-impl<K: ActionSink<Traced>> ActionSink<Traced> for Naming<'_, K> {
-    fn act(&mut self, action: Action<Traced>) {
-        self.names.note(&action);
-        self.out.act(action);
-    }
-
-    fn wants_events(&self) -> bool {
-        self.out.wants_events()
+            return;
+        };
+        self.by_role.insert(role, id);
+        self.by_number.insert(id.number(), role);
     }
 }
 
 /// The inputs of a history, in symbolic form.
 pub(super) fn symbolic(history: &History) -> Vec<Symbolic> {
-    let mut pool = history.pool();
-    let mut names = Names::default();
+    let (mut pool, mut roles) = (history.pool(), Roles::default());
     let mut all = Vec::with_capacity(history.inputs.len());
     let mut last = history.start.now;
-    for Entry { at, input, refused, place } in &history.inputs {
-        let about = connection_of(input)
-            .map(|number| names.by_number.get(&number).copied().unwrap_or(Role::Itself));
-        let since_last = at.as_nanos().wrapping_sub(last.as_nanos()) as i64;
-        last = *at;
-        let (at, refused) = (*at, *refused);
+    for entry in &history.inputs {
+        let number = connection_of(&entry.input);
+        let role = |number| roles.by_number.get(&number).copied().unwrap_or(Role::Itself);
         let is_given_up = |number| pending(&pool).all(|pending| pending.number() != number);
         all.push(Symbolic {
-            at,
-            since_last,
-            input: input.clone(),
-            refused,
-            place: place.clone(),
-            about,
-            is_late: connection_of(input).is_some_and(is_given_up),
-            is_due: pool.next_deadline().is_some_and(|deadline| deadline.at == at),
+            entry: entry.clone(),
+            since_last: entry.at.as_nanos().wrapping_sub(last.as_nanos()) as i64,
+            about: number.map(role),
+            is_late: number.is_some_and(is_given_up),
+            is_due: pool.next_deadline().is_some_and(|deadline| deadline.at == entry.at),
         });
-        let out = &mut super::history::Discard;
-        let mut naming = Naming { names: &mut names, out };
-        let handled = AssertUnwindSafe(|| pool.handle(at, input.clone(), &mut naming).is_ok());
-        if catch_unwind(handled).is_err() {
+        last = entry.at;
+        let mut actions = Vec::new();
+        let out = &mut WithoutEvents(&mut actions);
+        if catch_unwind(AssertUnwindSafe(|| feed(&mut pool, entry, out).is_ok())).is_err() {
             // Inputs after a panic are not replayed.
             break;
         }
+        actions.iter().for_each(|action| roles.note(action));
     }
     all
 }
@@ -199,28 +157,30 @@ impl Symbolic {
     /// The input for a run with these roles; `None` if its connection does not exist in this run.
     /// An answer for a connection that does not exist is about the oldest pending one, which
     /// another request may have caused now. A late answer stays late.
-    pub(super) fn resolve(&self, names: &Names, pool: &PoolState<Traced>) -> Option<Input<Traced>> {
-        let Some(about) = self.about else { return Some(self.input.clone()) };
-        let named = names.by_name.get(&about).copied();
-        if about == Role::Itself && self.refused {
-            return Some(self.input.clone());
-        }
-        let id = if self.establishes() && self.is_late && !self.refused {
-            let given_up = &names.given_up;
+    pub(super) fn resolve(&self, roles: &Roles, pool: &PoolState<Traced>) -> Option<Entry> {
+        let refused = self.entry.refused;
+        let about = self.about.filter(|about| *about != Role::Itself || !refused);
+        let Some(about) = about else { return Some(self.entry.clone()) };
+        let named = roles.by_role.get(&about).copied();
+        let id = if self.establishes() && self.is_late && !refused {
+            let given_up = &roles.given_up;
             named.filter(|id| given_up.contains(id)).or_else(|| given_up.last().copied())?
-        } else if self.establishes() && !self.refused {
-            named.filter(|id| is_pending(*id, pool)).or_else(|| pending(pool).next())?
+        } else if self.establishes() && !refused {
+            let is_pending = |id: &ConnId| pending(pool).any(|pending| pending == *id);
+            named.filter(is_pending).or_else(|| pending(pool).next())?
         } else if about == Role::Itself {
-            return Some(self.input.clone());
+            return Some(self.entry.clone());
         } else {
             named?
         };
-        Some(about_another(&self.input, id))
+        let mut entry = self.entry.clone();
+        set_connection(&mut entry.input, id);
+        Some(entry)
     }
 
     /// The group of this input; `index` is its index.
     pub(super) fn group(&self, index: usize) -> Group {
-        match (&self.input, self.about) {
+        match (&self.entry.input, self.about) {
             (Input::CheckOutRequested { id, .. } | Input::CheckOutCancelled { id }, _) => {
                 Group::Request(*id)
             }
@@ -234,7 +194,7 @@ impl Symbolic {
 
     fn establishes(&self) -> bool {
         matches!(
-            self.input,
+            self.entry.input,
             Input::Handshaken { .. }
                 | Input::EstablishSucceeded { .. }
                 | Input::EstablishFailed { .. }
@@ -249,33 +209,17 @@ fn pending(pool: &PoolState<Traced>) -> impl Iterator<Item = ConnId> {
         .map(|connection| connection.id)
 }
 
-fn is_pending(id: ConnId, pool: &PoolState<Traced>) -> bool {
-    pending(pool).any(|pending| pending == id)
-}
-
-/// The same input about another connection.
-fn about_another(input: &Input<Traced>, to: ConnId) -> Input<Traced> {
-    let mut input = input.clone();
-    match &mut input {
-        Input::CheckedIn { id, .. }
-        | Input::Repurposed { id, .. }
-        | Input::Handshaken { id, .. }
-        | Input::EstablishSucceeded { id, .. }
-        | Input::EstablishFailed { id, .. }
-        | Input::DrainSucceeded { id, .. }
-        | Input::DrainFailed { id, .. }
-        | Input::DrainProgress { id }
-        | Input::IdleClosedByPeer { id, .. } => *id = to,
-        Input::CheckOutRequested { .. }
-        | Input::CheckOutCancelled { .. }
-        | Input::RetireConnections
-        | Input::ReleaseIdle
-        | Input::Ready
-        | Input::Close
-        | Input::Timer
-        | Input::ResetAfterFork
-        | Input::Clear { .. }
-        | Input::SetOptions { .. } => {}
+fn set_connection(input: &mut Input<Traced>, to: ConnId) {
+    if let Input::CheckedIn { id, .. }
+    | Input::Repurposed { id, .. }
+    | Input::Handshaken { id, .. }
+    | Input::EstablishSucceeded { id, .. }
+    | Input::EstablishFailed { id, .. }
+    | Input::DrainSucceeded { id, .. }
+    | Input::DrainFailed { id, .. }
+    | Input::DrainProgress { id }
+    | Input::IdleClosedByPeer { id, .. } = input
+    {
+        *id = to;
     }
-    input
 }

@@ -1,7 +1,6 @@
 //! Simulated traffic from a seed, in virtual time, for realistic traces.
 
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use cenote_core::pool::{
@@ -11,6 +10,7 @@ use cenote_core::pool::{
 
 use cenote_core::trace::CallerLocation;
 
+use super::agenda::Agenda;
 use super::random::SplitMix;
 
 /// The parameters of the traffic.
@@ -224,14 +224,13 @@ enum Due {
 pub struct Traffic {
     scene: Scene,
     random: SplitMix,
-    due: BinaryHeap<Reverse<(Instant, u64, Due)>>,
-    sequence: u64,
+    due: Agenda<Due>,
     requests: u64,
     now: Instant,
     /// Inputs that are due before time advances.
     at_once: Vec<Input<Simulated>>,
     /// Aborted connections.
-    aborted: BTreeMap<ConnId, ()>,
+    aborted: BTreeSet<ConnId>,
     has_tasks: bool,
 }
 
@@ -240,12 +239,11 @@ impl Traffic {
     pub fn new(scene: Scene) -> Self {
         let mut traffic = Self {
             random: SplitMix(scene.seed),
-            due: BinaryHeap::new(),
-            sequence: 0,
+            due: Agenda::default(),
             requests: 0,
             now: Instant::ORIGIN,
             at_once: Vec::new(),
-            aborted: BTreeMap::new(),
+            aborted: BTreeSet::new(),
             has_tasks: true,
             scene,
         };
@@ -288,12 +286,12 @@ impl Traffic {
         }
         loop {
             let timer = pool.next_deadline().map(|deadline| deadline.at.max(self.now));
-            let next = self.due.peek().map(|&Reverse((at, _, _))| at);
+            let next = self.due.next_time();
             if let Some(at) = timer.filter(|&at| next.is_none_or(|next| at < next)) {
                 self.now = at;
                 return Some((at, Input::Timer));
             }
-            let Reverse((at, _, due)) = self.due.pop()?;
+            let (at, due) = self.due.pop()?;
             self.now = at;
             if let Some(input) = self.happen(due, pool) {
                 return Some((at, input));
@@ -303,31 +301,20 @@ impl Traffic {
 
     /// Schedules the consequences of an action.
     pub fn act(&mut self, action: &Action<Simulated>) {
-        match action {
-            Action::StartEstablish { id, .. } => {
-                let time = self.around(self.scene.establish_time);
-                self.later(time, Due::Established(*id));
+        if let Action::StartEstablish { id, .. } = action {
+            let time = self.around(self.scene.establish_time);
+            self.later(time, Due::Established(*id));
+        } else if let Action::AbortEstablish { id } = action {
+            self.aborted.insert(*id);
+        } else if let Action::Deliver { waiter, outcome: Ok((id, ())) } = action {
+            let leaks = self.leaks(*waiter);
+            let time = self.around(self.scene.use_time);
+            if !leaks {
+                self.later(time, Due::Done(*id));
             }
-            Action::AbortEstablish { id } => drop(self.aborted.insert(*id, ())),
-            Action::Deliver { waiter, outcome: Ok((id, ())) } => {
-                let leaks = self.leaks(*waiter);
-                let time = self.around(self.scene.use_time);
-                if !leaks {
-                    self.later(time, Due::Done(*id));
-                }
-            }
-            Action::Deliver { outcome: Err(_), .. } => {
-                let pause = self.around(self.scene.pause);
-                self.later(pause, Due::Ask);
-            }
-            // Its callers never give up a reply, so nothing is ever drained.
-            Action::StartDrain { .. }
-            | Action::AbortDrain { .. }
-            | Action::CloseSocket { .. }
-            | Action::Interrupt { .. }
-            | Action::ReportLeak { .. }
-            | Action::ReportUnanswered { .. }
-            | Action::EmitEvent(_) => {}
+        } else if let Action::Deliver { outcome: Err(_), .. } = action {
+            let pause = self.around(self.scene.pause);
+            self.later(pause, Due::Ask);
         }
     }
 
@@ -337,7 +324,7 @@ impl Traffic {
             Due::Ready => None,
             Due::Ask => self.has_tasks.then(|| self.ask()),
             Due::Change(index) => self.change(index),
-            Due::Established(id) if self.aborted.remove(&id).is_some() => None,
+            Due::Established(id) if self.aborted.remove(&id) => None,
             Due::Established(id) if self.one_of(self.scene.failure_every) => {
                 let cause = "connection refused";
                 Some(Input::EstablishFailed { id, cause, overloaded: false })
@@ -390,8 +377,7 @@ impl Traffic {
     }
 
     fn later(&mut self, after: Duration, due: Due) {
-        self.sequence += 1;
-        self.due.push(Reverse((self.now + after, self.sequence, due)));
+        self.due.plan(self.now + after, due);
     }
 
     /// Between 20 % and 180 % of the average, and 1 in 50 ten times as long.

@@ -1,7 +1,7 @@
 //! Numbers about many things in a bounded memory.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use cenote_core::pool::Instant;
@@ -51,41 +51,15 @@ const SAMPLE_MAX: usize = 1 << 20;
 /// The items with the longest durations.
 #[derive(Clone, Debug)]
 pub(super) struct Longest<T> {
-    items: BinaryHeap<Reverse<Ranked<T>>>,
+    /// Of two equally long ones, the earlier counts as longer.
+    items: BTreeMap<(Duration, Reverse<u64>), T>,
     capacity: usize,
     seen: u64,
 }
 
-/// Of two equally long ones, the earlier counts as longer.
-#[derive(Clone, Debug)]
-struct Ranked<T> {
-    rank: (Duration, Reverse<u64>),
-    item: T,
-}
-
-impl<T> PartialEq for Ranked<T> {
-    fn eq(&self, other: &Self) -> bool {
-        self.rank == other.rank
-    }
-}
-
-impl<T> Eq for Ranked<T> {}
-
-impl<T> PartialOrd for Ranked<T> {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl<T> Ord for Ranked<T> {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        self.rank.cmp(&other.rank)
-    }
-}
-
 impl<T> Longest<T> {
     pub(super) fn new(capacity: usize) -> Self {
-        Self { items: BinaryHeap::new(), capacity, seen: 0 }
+        Self { items: BTreeMap::new(), capacity, seen: 0 }
     }
 
     /// Creates the item only if it is among the longest.
@@ -93,18 +67,17 @@ impl<T> Longest<T> {
         let rank = (duration, Reverse(self.seen));
         self.seen += 1;
         if self.items.len() >= self.capacity {
-            if self.items.peek().is_none_or(|Reverse(shortest)| shortest.rank >= rank) {
+            if self.items.first_key_value().is_none_or(|(shortest, _)| *shortest >= rank) {
                 return;
             }
-            self.items.pop();
+            self.items.pop_first();
         }
-        self.items.push(Reverse(Ranked { rank, item: item() }));
+        self.items.insert(rank, item());
     }
 
     /// The longest first.
     pub(super) fn into_sorted(self) -> Vec<T> {
-        let sorted = self.items.into_sorted_vec();
-        sorted.into_iter().map(|Reverse(ranked)| ranked.item).collect()
+        self.items.into_values().rev().collect()
     }
 }
 

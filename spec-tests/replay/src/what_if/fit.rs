@@ -4,7 +4,6 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use cenote_core::pool::Instant;
-use thiserror::Error;
 
 use super::workload::Workload;
 
@@ -27,17 +26,12 @@ impl Loop {
     }
 }
 
-/// A text that is neither `open` nor `closed`.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("`{0}` is neither `open` nor `closed`")]
-pub struct InvalidLoop(String);
-
 impl FromStr for Loop {
-    type Err = InvalidLoop;
+    type Err = String;
 
-    fn from_str(text: &str) -> Result<Self, InvalidLoop> {
+    fn from_str(text: &str) -> Result<Self, String> {
         let known = [Self::Open, Self::Closed].into_iter().find(|it| it.name() == text);
-        known.ok_or_else(|| InvalidLoop(text.to_owned()))
+        known.ok_or_else(|| format!("`{text}` is neither `open` nor `closed`"))
     }
 }
 

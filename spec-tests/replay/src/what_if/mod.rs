@@ -25,12 +25,12 @@ use std::io;
 use cenote_core::pool::{Action, PoolState};
 use cenote_core::trace::{JournalOptions, TraceInfo};
 
-pub use self::advice::{Advice, Goal, InvalidGoal, Need, Situation};
+pub use self::advice::{Advice, Goal, Need, Situation};
 pub use self::callers::ASSUMED_OPENING;
 pub use self::fit::{Fit, Loop};
 pub use self::outcome::Outcome;
 pub use self::server::ServerLimit;
-pub use self::settings::{Change, Grid, InvalidChange, InvalidGrid, Setting};
+pub use self::settings::{Change, Grid, Setting};
 pub use self::workload::Workload;
 
 use self::callers::Callers;

@@ -4,8 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-use cenote_core::pool::{InvalidOptions, PoolOptions};
-use thiserror::Error;
+use cenote_core::pool::PoolOptions;
 
 /// An option that can have another value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -123,102 +122,66 @@ impl fmt::Display for Change {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Grid(Vec<(Setting, Vec<u32>)>);
 
-/// Why the values of options cannot be tried.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum InvalidGrid {
-    /// There is nothing between two semicolons, or nothing at all.
-    #[error("an option is missing: write `{EXAMPLE}`")]
-    Nothing,
-    /// An option without values.
-    #[error("`{0}` has no values: write `{EXAMPLE}`")]
-    NoValues(String),
-    /// Another option.
-    #[error("`{0}` cannot be changed; these can: {names}", names = names())]
-    Unknown(String),
-    /// An option that was given before.
-    #[error("{0} is there twice: separate its values with commas")]
-    Twice(&'static str),
-    /// A value that was given before.
-    #[error("{0}={1} is there twice")]
-    SameValue(&'static str, u32),
-    /// A value that is no number.
-    #[error("`{value}` is no value of {name}: a whole number from 0 to {max} is expected", max = u32::MAX)]
-    NoNumber {
-        /// The option.
-        name: &'static str,
-        /// The value as it was given.
-        value: String,
-    },
-    /// More combinations than a table shows well.
-    #[error("{0} combinations are too many: at most {COMBINATIONS}")]
-    TooMany(usize),
-}
-
 const EXAMPLE: &str = "maxPoolSize=20,40; maxConnecting=2,8";
 
 /// The largest number of combinations.
 const COMBINATIONS: usize = 64;
 
-fn names() -> String {
-    Setting::ALL.map(Setting::name).join(", ")
-}
-
 impl FromStr for Grid {
-    type Err = InvalidGrid;
+    type Err = String;
 
-    fn from_str(text: &str) -> Result<Self, InvalidGrid> {
+    fn from_str(text: &str) -> Result<Self, String> {
         let mut settings: Vec<(Setting, Vec<u32>)> = Vec::new();
         let text = text.trim();
         for part in text.strip_suffix(';').unwrap_or(text).split(';') {
             let (setting, values) = parse(part.trim())?;
             if settings.iter().any(|&(other, _)| other == setting) {
-                return Err(InvalidGrid::Twice(setting.name()));
+                let name = setting.name();
+                return Err(format!("{name} is there twice: separate its values with commas"));
             }
             settings.push((setting, values));
         }
-        let combinations = settings.iter().map(|(_, values)| values.len()).product();
+        let combinations: usize = settings.iter().map(|(_, values)| values.len()).product();
         if combinations > COMBINATIONS {
-            return Err(InvalidGrid::TooMany(combinations));
+            return Err(format!(
+                "{combinations} combinations are too many: at most {COMBINATIONS}"
+            ));
         }
         Ok(Self(settings))
     }
 }
 
-fn parse(part: &str) -> Result<(Setting, Vec<u32>), InvalidGrid> {
+fn parse(part: &str) -> Result<(Setting, Vec<u32>), String> {
     if part.is_empty() {
-        return Err(InvalidGrid::Nothing);
+        return Err(format!("an option is missing: write `{EXAMPLE}`"));
     }
     let (name, values) = part.split_once('=').unwrap_or((part, ""));
     let name = name.trim();
     let setting =
         Setting::ALL.into_iter().find(|setting| setting.name().eq_ignore_ascii_case(name));
-    let setting = setting.ok_or_else(|| InvalidGrid::Unknown(name.to_owned()))?;
+    let setting = setting.ok_or_else(|| {
+        format!(
+            "`{name}` cannot be changed; these can: {}",
+            Setting::ALL.map(Setting::name).join(", ")
+        )
+    })?;
+    let name = setting.name();
     if values.trim().is_empty() {
-        return Err(InvalidGrid::NoValues(setting.name().to_owned()));
+        return Err(format!("`{name}` has no values: write `{EXAMPLE}`"));
     }
     let mut parsed = Vec::new();
-    for value in values.split(',') {
-        let value = value.trim();
-        let is_number = !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit());
-        let number = value.parse().ok().filter(|_| is_number);
-        let number = number.ok_or_else(|| InvalidGrid::NoNumber {
-            name: setting.name(),
-            value: value.to_owned(),
+    for value in values.split(',').map(str::trim) {
+        let is_number = value.bytes().all(|byte| byte.is_ascii_digit());
+        let number: u32 = value.parse().ok().filter(|_| is_number).ok_or_else(|| {
+            let most = u32::MAX;
+            format!("`{value}` is no value of {name}: a whole number from 0 to {most} is expected")
         })?;
         if parsed.contains(&number) {
-            return Err(InvalidGrid::SameValue(setting.name(), number));
+            return Err(format!("{name}={number} is there twice"));
         }
         parsed.push(number);
     }
     Ok((setting, parsed))
-}
-
-/// A combination that no pool accepts.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("{change}: {source}")]
-pub struct InvalidChange {
-    change: Change,
-    source: InvalidOptions,
 }
 
 impl Grid {
@@ -227,7 +190,7 @@ impl Grid {
     /// # Errors
     ///
     /// If a combination is invalid, on top of these options.
-    pub fn changes(&self, options: &PoolOptions) -> Result<Vec<Change>, InvalidChange> {
+    pub fn changes(&self, options: &PoolOptions) -> Result<Vec<Change>, String> {
         let mut changes = vec![Change::default()];
         for (setting, values) in &self.0 {
             let with = |change: &Change| {
@@ -240,15 +203,9 @@ impl Grid {
             changes = changes.iter().flat_map(with).collect();
         }
         for change in &changes {
-            let checked = change.apply(options).validate();
-            checked.map_err(|source| InvalidChange { change: change.clone(), source })?;
+            change.apply(options).validate().map_err(|error| format!("{change}: {error}"))?;
         }
         Ok(changes)
-    }
-
-    /// The options and their values.
-    pub fn settings(&self) -> &[(Setting, Vec<u32>)] {
-        &self.0
     }
 }
 
@@ -257,7 +214,7 @@ mod tests {
     use super::*;
 
     fn grid(text: &str) -> Result<Grid, String> {
-        text.parse().map_err(|error: InvalidGrid| error.to_string())
+        text.parse()
     }
 
     #[test]
@@ -321,7 +278,7 @@ mod tests {
             ),
         ] {
             let error = grid(text).expect("a grid").changes(&PoolOptions::default());
-            let error = error.expect_err("an invalid combination").to_string();
+            let error = error.expect_err("an invalid combination");
             assert!(error.starts_with(said), "{text}: {error}");
         }
     }

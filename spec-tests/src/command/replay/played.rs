@@ -4,7 +4,6 @@ use std::io::{self, Read};
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use cenote_replay::condition::{Condition, StepResult};
 use cenote_replay::step_reader::{StepReader, View};
 use cenote_replay::text::counted;
 
@@ -48,7 +47,7 @@ impl<'a, R: Read> Played<'a, R> {
         let mut shown = Ok(());
         let outcome = reader.each(|view| {
             *refused += u64::from(view.step.refused);
-            *has_met = part.until.as_ref().is_some_and(|until| holds(until, view));
+            *has_met = part.until.as_ref().is_some_and(|until| until.holds_for(view));
             shown = show(view, part);
             let stops = shown.is_err() || *has_met;
             if stops { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
@@ -86,14 +85,4 @@ pub(super) fn none_refused(path: &Path, refused: u64) -> bool {
         ));
     }
     refused == 0
-}
-
-fn holds(condition: &Condition, view: &View<'_>) -> bool {
-    condition.holds(&StepResult {
-        step: view.step.number,
-        at: view.pool.now(),
-        input: &view.step.input,
-        actions: view.actions,
-        snapshot: &view.pool.snapshot(),
-    })
 }
