@@ -215,26 +215,3 @@ fn connection_of_action(action: &Action<Traced>) -> Option<u64> {
         },
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn similar_names_are_suggested() {
-        for (name, similar) in [
-            ("Cleer", Some("Clear")),
-            ("connectionclosed", Some("ConnectionClosed")),
-            ("CheckoutRequest", Some("CheckOutRequested")),
-            ("ReportLeek", Some("ReportLeak")),
-            ("HeldTooLong", Some("ReportLeak")),
-            ("Nothing", None),
-            ("", None),
-        ] {
-            let error = known_type(name).expect_err("no such name");
-            let told = similar.map(|similar| format!("; did you mean {similar}?"));
-            assert_eq!(told.is_some(), error.contains("; did you mean"), "{name}: {error}");
-            assert!(error.ends_with(&told.unwrap_or_default()), "{name}: {error}");
-        }
-    }
-}

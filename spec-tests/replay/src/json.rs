@@ -44,20 +44,10 @@ pub fn events<'a>(
     at: Instant,
     address: &'a ServerAddress,
 ) -> impl Iterator<Item = String> + 'a {
-    actions.iter().filter_map(move |action| match action {
-        Action::EmitEvent(event) => {
-            let line = event_json::line(event, address, since_start(at));
-            Some(serde_json::to_string(&line).expect("plain data"))
-        }
-        Action::StartEstablish { .. }
-        | Action::AbortEstablish { .. }
-        | Action::Deliver { .. }
-        | Action::CloseSocket { .. }
-        | Action::Interrupt { .. }
-        | Action::StartDrain { .. }
-        | Action::AbortDrain { .. }
-        | Action::ReportLeak { .. }
-        | Action::ReportUnanswered { .. } => None,
+    actions.iter().filter_map(move |action| {
+        let Action::EmitEvent(event) = action else { return None };
+        let line = event_json::line(event, address, since_start(at));
+        Some(serde_json::to_string(&line).expect("plain data"))
     })
 }
 

@@ -11,7 +11,7 @@ use cenote_endpoint::{
     StartError, TlsOptions, Topology, User,
 };
 use clap::ValueEnum;
-use tokio::runtime::{self, Runtime};
+use tokio::runtime;
 
 use super::Failure;
 use super::input::first_line;
@@ -92,16 +92,19 @@ enum Kind {
 ///
 /// When the place is taken, or standard output is closed.
 pub fn run(arguments: &Arguments) -> Result<bool, Failure> {
-    // Before the first line tells a script that it may send a signal.
-    let end = End::expect()?;
-    let endpoint = Endpoint::start(settings(arguments)?, listen_options(arguments));
-    let endpoint = endpoint.map_err(|error| with_cause(&error))?;
-    let mut out = io::stdout().lock();
-    let told = writeln!(out, "{}", endpoint.uri()).and_then(|()| out.flush());
-    told.map_err(|error| format!("cannot tell the connection string: {error}"))?;
-    offers(arguments, &endpoint).into_iter().for_each(tell);
-    end.wait();
-    Ok(true)
+    let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        // Before the first line tells a script that it may send a signal.
+        let mut signals = Signals::expect()?;
+        let endpoint = Endpoint::start(settings(arguments)?, listen_options(arguments));
+        let endpoint = endpoint.map_err(|error| with_cause(&error))?;
+        let mut out = io::stdout().lock();
+        let told = writeln!(out, "{}", endpoint.uri()).and_then(|()| out.flush());
+        told.map_err(|error| format!("cannot tell the connection string: {error}"))?;
+        offers(arguments, &endpoint).into_iter().for_each(tell);
+        signals.come().await;
+        Ok(true)
+    })
 }
 
 fn settings(arguments: &Arguments) -> Result<Settings, Failure> {
@@ -179,27 +182,6 @@ impl Login {
         let parts = text.split_once(':');
         let parts = parts.filter(|(name, password)| !name.is_empty() && !password.is_empty());
         Self(parts.map(|(name, password)| User::new(name, password)))
-    }
-}
-
-/// The signals that end it.
-struct End {
-    runtime: Runtime,
-    signals: Signals,
-}
-
-impl End {
-    fn expect() -> io::Result<Self> {
-        let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
-        let signals = {
-            let _context = runtime.enter();
-            Signals::expect()?
-        };
-        Ok(Self { runtime, signals })
-    }
-
-    fn wait(mut self) {
-        self.runtime.block_on(self.signals.come());
     }
 }
 

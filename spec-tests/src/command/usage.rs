@@ -51,25 +51,3 @@ fn called(known: &clap::Command) -> String {
 fn in_one_line(text: &str) -> String {
     text.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ")
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn paragraphs_become_a_line() {
-        let rendered = "error: unexpected argument '--quite' found\n\n  tip: a similar argument \
-                        exists: '--quiet'\n\nUsage: cenote replay --quiet <TRACE>\n\nFor more \
-                        information, try '--help'.\n";
-        assert_eq!(
-            summary(rendered),
-            "unexpected argument '--quite' found; tip: a similar argument exists: '--quiet'"
-        );
-        let short = "error: invalid value\n\nFor more information, try '--help'.\n";
-        assert_eq!(summary(short), "invalid value");
-        let list = "error: these were not provided:\n  <TRACE>\n\nUsage: cenote replay <TRACE>";
-        let large = "error: invalid value: number too large to fit in target type\n\nUsage: x";
-        assert_eq!(summary(large), "invalid value: the number is too large");
-        assert_eq!(summary(list), "these were not provided: <TRACE>");
-    }
-}

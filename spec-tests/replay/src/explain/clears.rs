@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use cenote_core::pool::{Action, CheckOutError, Event, Input, Instant, WaiterId};
+use cenote_core::trace::Cause;
 
 use super::{list, paragraph};
 use crate::clock::Clock;
@@ -148,44 +149,37 @@ impl Clear {
     fn take(&mut self, view: &View<'_>) {
         let now = view.pool.now();
         for action in view.actions {
-            match action {
-                Action::Deliver { waiter, outcome: Err(CheckOutError::PoolCleared { .. }) } => {
-                    match view.holders.requests.get(waiter) {
-                        Some(request) => {
-                            self.cleared.add((*waiter, now.saturating_since(request.started)));
-                        }
-                        None => self.refused += 1,
+            if let Action::Deliver { waiter, outcome: Err(CheckOutError::PoolCleared { .. }) } =
+                action
+            {
+                match view.holders.requests.get(waiter) {
+                    Some(request) => {
+                        self.cleared.add((*waiter, now.saturating_since(request.started)));
                     }
+                    None => self.refused += 1,
                 }
-                Action::Interrupt { id } => {
-                    let held = view.holders.connections.get(&id.number());
-                    let (holder, since) = match held.map(|held| (held.activity, held.since)) {
-                        Some((Activity::InUse(holder), since)) => (holder, since),
-                        Some(_) | None => (None, now),
-                    };
-                    self.interrupted.add((id.number(), holder, now.saturating_since(since)));
-                }
-                Action::EmitEvent(Event::ConnectionClosed { connection_id, .. })
-                    if *connection_id <= self.last_connection =>
-                {
-                    self.closed.add((*connection_id, now));
-                }
-                Action::EmitEvent(Event::ConnectionPoolReady) => {
-                    self.ready.get_or_insert(now);
-                }
-                Action::EmitEvent(Event::ConnectionReady { .. }) => {
-                    self.established += u64::from(self.ready.is_some() || self.service.is_some());
-                }
-                Action::Deliver { .. }
-                | Action::StartEstablish { .. }
-                | Action::AbortEstablish { .. }
-                | Action::CloseSocket { .. }
-                | Action::StartDrain { .. }
-                | Action::AbortDrain { .. }
-                | Action::ReportLeak { .. }
-                | Action::ReportUnanswered { .. }
-                | Action::EmitEvent(_) => {}
+            } else if let Action::Interrupt { id } = action {
+                let held = view.holders.connections.get(&id.number());
+                let (holder, since) = match held.map(|held| (held.activity, held.since)) {
+                    Some((Activity::InUse(holder), since)) => (holder, since),
+                    Some(_) | None => (None, now),
+                };
+                self.interrupted.add((id.number(), holder, now.saturating_since(since)));
+            } else if let Action::EmitEvent(event) = action {
+                self.hear(event, now);
             }
+        }
+    }
+
+    fn hear(&mut self, event: &Event<Cause>, now: Instant) {
+        if let Event::ConnectionClosed { connection_id, .. } = event {
+            if *connection_id <= self.last_connection {
+                self.closed.add((*connection_id, now));
+            }
+        } else if let Event::ConnectionPoolReady = event {
+            self.ready.get_or_insert(now);
+        } else if let Event::ConnectionReady { .. } = event {
+            self.established += u64::from(self.ready.is_some() || self.service.is_some());
         }
     }
 

@@ -8,7 +8,7 @@ use flate2::Compression;
 use flate2::write::ZlibEncoder;
 use serde_json::{Value, json};
 
-use super::model::{Fault, MarkKind, Picture, Servers, Title, UseKind};
+use super::model::{Fault, Picture, Servers, Title};
 
 /// Writes the page.
 ///
@@ -127,13 +127,8 @@ fn columns(picture: &Picture) -> io::Result<(Names, Vec<u8>)> {
     columns.numbers("useSlot", uses.iter().map(|usage| usage.slot))?;
     columns.numbers("useNumber", uses.iter().map(|usage| usage.number as u32))?;
     columns.numbers("useHolder", uses.iter().map(|usage| usage.holder as u32))?;
-    let kind = |kind| match kind {
-        UseKind::Pending => 0,
-        UseKind::InUse => 1,
-        UseKind::Draining => 2,
-    };
     columns.numbers("usePlace", uses.iter().map(|usage| usage.place))?;
-    columns.numbers("useKind", uses.iter().map(|usage| kind(usage.kind)))?;
+    columns.numbers("useKind", uses.iter().map(|usage| usage.kind as u32))?;
     let noted = || uses.iter().enumerate().filter(|(_, usage)| usage.note != 0);
     columns.differences("noteAt", noted().map(|(index, _)| index as u32))?;
     columns.numbers("noteText", noted().map(|(_, usage)| usage.note))?;
@@ -169,26 +164,12 @@ fn columns(picture: &Picture) -> io::Result<(Names, Vec<u8>)> {
 
     let marks = &picture.marks;
     columns.differences("markAt", marks.iter().map(|mark| time(mark.at)))?;
-    columns.numbers("markKind", marks.iter().map(|mark| mark_kind(mark.kind)))?;
+    columns.numbers("markKind", marks.iter().map(|mark| mark.kind as u32))?;
     columns.numbers("markStep", marks.iter().map(|mark| mark.step as u32))?;
     columns.numbers("markText", marks.iter().map(|mark| mark.text))?;
     columns.numbers("markAbout", marks.iter().map(|mark| mark.about as u32))?;
     let encoder = columns.out.into_inner().map_err(io::IntoInnerError::into_error)?;
     Ok((columns.names, encoder.finish()?))
-}
-
-/// The index in the script's list.
-fn mark_kind(kind: MarkKind) -> u32 {
-    match kind {
-        MarkKind::Ready => 0,
-        MarkKind::Clear => 1,
-        MarkKind::Close => 2,
-        MarkKind::CheckOutFailed => 3,
-        MarkKind::EstablishFailed => 4,
-        MarkKind::Lost => 5,
-        MarkKind::Leak => 6,
-        MarkKind::Other => 7,
-    }
 }
 
 /// The columns and their lengths.

@@ -12,7 +12,5 @@ mod texts;
 pub use beside::{beside, stacked};
 pub use collect::Collector;
 pub use html::html;
-pub use model::{
-    Fault, Life, Limits, Mark, MarkKind, Picture, Point, Servers, Title, Use, UseKind, Wait,
-};
+pub use model::{Fault, Picture, Servers, Title};
 pub use perfetto::{packed_perfetto, perfetto};

@@ -11,33 +11,33 @@ use crate::topology::History;
 #[derive(Clone, Debug, Default)]
 pub struct Picture {
     /// The beginning of the trace.
-    pub start: u64,
+    pub(super) start: u64,
     /// The end of the trace.
-    pub end: u64,
+    pub(super) end: u64,
     /// The number of steps.
     pub steps: u64,
     /// The lifetime of each connection, in the order of their ends.
-    pub lives: Vec<Life>,
+    pub(super) lives: Vec<Life>,
     /// Establishments and uses of connections, in the order of their ends.
-    pub uses: Vec<Use>,
+    pub(super) uses: Vec<Use>,
     /// Requests that waited or failed, in the order of their ends.
-    pub waits: Vec<Wait>,
+    pub(super) waits: Vec<Wait>,
     /// The counts, whenever they change.
-    pub points: Vec<Point>,
+    pub(super) points: Vec<Point>,
     /// The limits, whenever they change.
-    pub limits: Vec<Limits>,
+    pub(super) limits: Vec<Limits>,
     /// The marks.
-    pub marks: Vec<Mark>,
+    pub(super) marks: Vec<Mark>,
     /// All texts, by index; the first is empty.
-    pub texts: Vec<String>,
+    pub(super) texts: Vec<String>,
     /// What each clear did, by number from 1.
-    pub clears: Vec<String>,
+    pub(super) clears: Vec<String>,
     /// What happened, as `--explain` says it.
-    pub summary: String,
+    pub(super) summary: String,
     /// Faults that were injected while the trace was recorded; the trace does not contain them.
     pub faults: Vec<Fault>,
     /// The offset from UTC of wall-clock times, in minutes.
-    pub utc_offset: i32,
+    pub(super) utc_offset: i32,
     /// The servers of the client, if the trace of its topology is drawn, too.
     pub servers: Option<Servers>,
     /// From when to when there is something to be seen, if that is more than the trace.
@@ -118,134 +118,116 @@ pub struct Fault {
 }
 
 /// The lifetime of a connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Life {
-    /// Its lane.
-    pub slot: u32,
-    /// Its number.
-    pub number: u64,
-    /// The start.
-    pub start: u64,
-    /// The end.
-    pub end: u64,
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Life {
+    pub(super) slot: u32,
+    pub(super) number: u64,
+    pub(super) start: u64,
+    pub(super) end: u64,
     /// The index of the text that says why it was closed; 0 if the trace ends first.
-    pub why: u32,
+    pub(super) why: u32,
 }
 
 /// An establishment or a use of a connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Use {
-    /// Its lane.
-    pub slot: u32,
-    /// Its number.
-    pub number: u64,
-    /// The kind.
-    pub kind: UseKind,
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Use {
+    pub(super) slot: u32,
+    pub(super) number: u64,
+    pub(super) kind: UseKind,
     /// The request that holds it; 0 if unknown.
-    pub holder: u64,
-    /// The start.
-    pub start: u64,
-    /// The end.
-    pub end: u64,
+    pub(super) holder: u64,
+    pub(super) start: u64,
+    pub(super) end: u64,
     /// The index of the text that says how it ended; 0 if as usual.
-    pub note: u32,
+    pub(super) note: u32,
     /// The index of the place of the check-out; 0 if unknown.
-    pub place: u32,
+    pub(super) place: u32,
 }
 
-/// The activity of a connection that is not available.
+/// The activity of a connection that is not available, in the order of the page's script.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum UseKind {
-    /// It is being established.
+pub(super) enum UseKind {
     Pending,
-    /// It is checked out.
     InUse,
-    /// A late reply is read.
     Draining,
 }
 
 /// A request from its arrival to its outcome.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Wait {
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Wait {
     /// Its row: waits in a row do not overlap.
-    pub row: u32,
-    /// The request.
-    pub id: u64,
+    pub(super) row: u32,
+    pub(super) id: u64,
     /// The connection that was delivered; 0 if it failed.
-    pub connection: u64,
-    /// The outcome: 0 served, 1 timed out, 2 cleared or paused, 3 not established, 4 closed, 5
-    /// cancelled, 6 still waiting at the end, 7 wait queue full, 8
-    /// shed.
-    pub outcome: u8,
-    /// The start.
-    pub start: u64,
-    /// The end.
-    pub end: u64,
+    pub(super) connection: u64,
+    /// Its place in [`OUTCOMES`].
+    pub(super) outcome: u8,
+    pub(super) start: u64,
+    pub(super) end: u64,
     /// How long it could wait; 0 if without limit, or unknown.
-    pub limit: u64,
+    pub(super) limit: u64,
     /// How many requests were before it when it came; `None` if unknown.
-    pub ahead: Option<u32>,
+    pub(super) ahead: Option<u32>,
     /// The index of the text that says what stood in the way.
-    pub why: u32,
+    pub(super) why: u32,
     /// The index of the place of the check-out; 0 if unknown.
-    pub place: u32,
+    pub(super) place: u32,
 }
+
+/// In the order of the page's script.
+pub(super) const OUTCOMES: [&str; 9] = [
+    "served",
+    "timed out",
+    "cleared",
+    "not established",
+    "closed",
+    "cancelled",
+    "still waiting",
+    "queue full",
+    "shed",
+];
 
 /// The counts from a time on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Point {
-    /// The start.
-    pub at: u64,
+pub(super) struct Point {
+    pub(super) at: u64,
     /// Pending, available and in use together.
-    pub total: u32,
-    /// Checked out.
-    pub in_use: u32,
-    /// Being established.
-    pub pending: u32,
-    /// In the wait queue.
-    pub waiting: u32,
+    pub(super) total: u32,
+    pub(super) in_use: u32,
+    pub(super) pending: u32,
+    pub(super) waiting: u32,
 }
 
 /// The limits from a time on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
-    /// The start.
-    pub at: u64,
+pub(super) struct Limits {
+    pub(super) at: u64,
     /// `maxPoolSize`; 0 is without limit.
-    pub max: u32,
-    /// `minPoolSize`.
-    pub min: u32,
-    /// `maxConnecting`.
-    pub connecting: u32,
+    pub(super) max: u32,
+    pub(super) min: u32,
+    pub(super) connecting: u32,
 }
 
 /// A marked event.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Mark {
-    /// The time.
-    pub at: u64,
-    /// The kind.
-    pub kind: MarkKind,
-    /// The step.
-    pub step: u64,
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Mark {
+    pub(super) at: u64,
+    pub(super) kind: MarkKind,
+    pub(super) step: u64,
     /// The index of its text.
-    pub text: u32,
+    pub(super) text: u32,
     /// The number of the request, of the connection or of the clear that it is about; 0: none.
-    pub about: u64,
+    pub(super) about: u64,
 }
 
-/// The kinds of marks.
+/// The kinds of marks, in the order of the page's script.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MarkKind {
-    /// The pool became ready.
+pub(super) enum MarkKind {
     Ready,
     /// The pool, or a service, was cleared.
     Clear,
-    /// The pool was closed.
     Close,
-    /// A check-out failed.
     CheckOutFailed,
-    /// An establishment failed.
     EstablishFailed,
     /// A connection was lost: an operation on it failed, or its server closed it.
     Lost,

@@ -6,7 +6,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use serde_json::{Value, json};
 
-use super::model::{MarkKind, Picture, Title, UseKind};
+use super::model::{MarkKind, OUTCOMES, Picture, Title, UseKind};
 
 /// Writes the picture as trace events: a thread for each slot, counters for the counts, an
 /// asynchronous slice for each wait, an instant for each mark.
@@ -77,19 +77,6 @@ pub fn packed_perfetto(picture: &Picture, title: &Title, out: &mut impl Write) -
     packed.into_inner().map_err(io::IntoInnerError::into_error)?.finish()?;
     Ok(())
 }
-
-/// By [`Wait::outcome`](super::Wait::outcome).
-const OUTCOMES: [&str; 9] = [
-    "served",
-    "timed out",
-    "cleared",
-    "not established",
-    "closed",
-    "cancelled",
-    "still waiting",
-    "queue full",
-    "shed",
-];
 
 fn slice(slot: u32, start: u64, end: u64, name: &str) -> Value {
     let (ts, dur) = (micros(start), micros(end - start));

@@ -32,21 +32,22 @@ mod tests {
     #[test]
     fn there_are_as_few_rows_as_possible() {
         let times = [(0, 5), (1, 9), (2, 3), (3, 4), (5, 5), (5, 8), (9, 12), (8, 9)];
+        let wait = Wait {
+            row: 99,
+            id: 0,
+            connection: 0,
+            outcome: 0,
+            start: 0,
+            end: 0,
+            limit: 0,
+            ahead: None,
+            why: 0,
+            place: 0,
+        };
         let mut id = 0;
         let mut waits = times.map(|(start, end)| {
             id += 1;
-            Wait {
-                row: 99,
-                id,
-                connection: 0,
-                outcome: 0,
-                start,
-                end,
-                limit: 0,
-                ahead: None,
-                why: 0,
-                place: 0,
-            }
+            Wait { id, start, end, ..wait }
         });
         assign(&mut waits);
         assert_eq!(waits.map(|wait| wait.row), [0, 1, 2, 2, 0, 0, 0, 0]);

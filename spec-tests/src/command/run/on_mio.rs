@@ -1,9 +1,7 @@
 //! The client on mio at work: each task is a thread.
 
-use std::convert::Infallible;
 use std::io;
 use std::sync::Arc;
-use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use bson::{RawDocument, RawDocumentBuf};
@@ -12,8 +10,7 @@ use cenote_core::error::{OperationError, PoolError};
 use cenote_core::topology::TopologyDescription;
 use cenote_mio::{Client, MongoConnector, OperationOptions, PooledConnection};
 use tokio::runtime::{self, Handle};
-use tokio::sync::mpsc::{Receiver, channel};
-use tokio::task::spawn_blocking;
+use tokio::task::{JoinSet, spawn_blocking};
 
 use super::arguments::Plan;
 use super::play::{self, KEEP_ALIVE, PATIENCE, play};
@@ -23,9 +20,11 @@ use super::work::work;
 use crate::command::Failure;
 
 pub(super) fn run(plan: &Plan<'_>) -> Result<Summary, Failure> {
-    // For signals, time and the troubles of the server. The pool knows nothing of it.
+    // For threads, signals, time and the troubles of the server. The pool knows nothing of it.
     let runtime = runtime::Builder::new_multi_thread()
         .worker_threads(1)
+        .max_blocking_threads(plan.arguments.tasks as usize + MORE)
+        .thread_stack_size(STACK)
         .enable_all()
         .thread_keep_alive(KEEP_ALIVE)
         .build()?;
@@ -35,8 +34,14 @@ pub(super) fn run(plan: &Plan<'_>) -> Result<Summary, Failure> {
     result
 }
 
+/// Threads besides those of the tasks.
+const MORE: usize = 8;
+
+/// Bytes that a thread needs that runs commands: there may be thousands of them.
+const STACK: usize = 512 * 1024;
+
 impl play::Client for Client {
-    type Workers = Threads;
+    const WORKERS: &'static str = "threads";
 
     fn servers(&self) -> Vec<ServerStatus> {
         self.servers()
@@ -74,14 +79,15 @@ impl play::Client for Client {
         (!gave_up).then_some(outcome)
     }
 
-    fn employ(&self, count: u32, selector: &Selector, tally: &Arc<Tally>) -> io::Result<Threads> {
-        let runtime = Handle::current();
-        Threads::start("cenote-worker", count, |task| {
+    fn employ(&self, count: u32, selector: &Selector, tally: &Arc<Tally>) -> JoinSet<()> {
+        let mut threads = JoinSet::new();
+        for task in 0..count {
             let work = work(self.clone(), selector.clone(), Arc::clone(tally), task);
-            let runtime = runtime.clone();
             // The runtime is there for pauses.
-            move || runtime.block_on(work)
-        })
+            let runtime = Handle::current();
+            threads.spawn_blocking(move || runtime.block_on(work));
+        }
+        threads
     }
 
     async fn close(&self) -> Result<bool, Failure> {
@@ -92,59 +98,4 @@ impl play::Client for Client {
         });
         Ok(closed.await.map_err(io::Error::from)??)
     }
-}
-
-/// What a thread needs that runs commands: there may be thousands of them.
-const STACK: usize = 512 * 1024;
-
-/// Threads that end by themselves.
-pub(super) struct Threads {
-    threads: Vec<JoinHandle<()>>,
-    /// Says when the last one has ended: each of them has the other end.
-    alive: Receiver<Infallible>,
-}
-
-impl Threads {
-    fn start<W: FnOnce() + Send + 'static>(
-        name: &str,
-        count: u32,
-        work: impl Fn(u32) -> W,
-    ) -> io::Result<Self> {
-        let (alive, ended) = channel(1);
-        let start = |number| {
-            let (work, alive) = (work(number), alive.clone());
-            let thread = thread::Builder::new().name(name.to_owned()).stack_size(STACK);
-            thread.spawn(move || {
-                work();
-                drop(alive);
-            })
-        };
-        let threads = (0..count).map(start).collect::<Result<_, _>>()?;
-        Ok(Self { threads, alive: ended })
-    }
-}
-
-impl play::Workers for Threads {
-    const NAME: &'static str = "threads";
-
-    async fn end(&mut self) -> io::Result<()> {
-        while self.alive.recv().await.is_some() {}
-        Ok(())
-    }
-
-    async fn leave(self, have_ended: bool) -> io::Result<usize> {
-        if have_ended {
-            return join(self.threads).map(|()| 0);
-        }
-        let (ended, hanging): (Vec<_>, Vec<_>) =
-            self.threads.into_iter().partition(JoinHandle::is_finished);
-        join(ended)?;
-        Ok(hanging.len())
-    }
-}
-
-/// None of them has more to do.
-fn join(threads: Vec<JoinHandle<()>>) -> io::Result<()> {
-    let panicked = |_| io::Error::other("a thread panicked");
-    threads.into_iter().try_for_each(|thread| thread.join().map_err(panicked))
 }

@@ -1,6 +1,5 @@
 //! The client on tokio at work.
 
-use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -30,7 +29,7 @@ pub(super) fn run(plan: &Plan<'_>) -> Result<Summary, Failure> {
 }
 
 impl play::Client for Client {
-    type Workers = JoinSet<()>;
+    const WORKERS: &'static str = "tasks";
 
     fn servers(&self) -> Vec<ServerStatus> {
         self.servers()
@@ -68,36 +67,14 @@ impl play::Client for Client {
         }
     }
 
-    fn employ(
-        &self,
-        count: u32,
-        selector: &Selector,
-        tally: &Arc<Tally>,
-    ) -> io::Result<JoinSet<()>> {
+    fn employ(&self, count: u32, selector: &Selector, tally: &Arc<Tally>) -> JoinSet<()> {
         let task = |task| work(self.clone(), selector.clone(), Arc::clone(tally), task);
-        Ok((0..count).map(task).collect())
+        (0..count).map(task).collect()
     }
 
     async fn close(&self) -> Result<bool, Failure> {
         let closed = timeout(PATIENCE, Self::close(self)).await.is_ok();
         self.end_recording().await?;
         Ok(closed)
-    }
-}
-
-impl play::Workers for JoinSet<()> {
-    const NAME: &'static str = "tasks";
-
-    async fn end(&mut self) -> io::Result<()> {
-        while let Some(ended) = self.join_next().await {
-            ended?;
-        }
-        Ok(())
-    }
-
-    async fn leave(mut self, _: bool) -> io::Result<usize> {
-        let hanging = self.len();
-        self.shutdown().await;
-        Ok(hanging)
     }
 }

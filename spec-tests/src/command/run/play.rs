@@ -1,6 +1,5 @@
 //! A client at work, whichever shell it is of.
 
-use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -11,7 +10,7 @@ use cenote_core::client::{ClientError, Selector, ServerStatus, seen};
 use cenote_core::error::OperationError;
 use cenote_core::topology::TopologyDescription;
 use cenote_shell::client::{BuiltClient, ClientBuilder};
-use tokio::task::JoinSet;
+use tokio::task::{JoinError, JoinSet};
 use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 
 use super::arguments::Plan;
@@ -47,7 +46,8 @@ const TICK: Duration = Duration::from_millis(100);
 
 /// A client of one of the shells.
 pub(super) trait Client: BuiltClient {
-    type Workers: Workers;
+    /// What its workers are: tasks or threads.
+    const WORKERS: &'static str;
 
     /// Each server, with the state and the counts of its pool. Stays as it was when the client is closed.
     fn servers(&self) -> Vec<ServerStatus>;
@@ -74,27 +74,10 @@ pub(super) trait Client: BuiltClient {
     ) -> Option<Result<RawDocumentBuf, OperationError>>;
 
     /// Starts `count` workers.
-    fn employ(
-        &self,
-        count: u32,
-        selector: &Selector,
-        tally: &Arc<Tally>,
-    ) -> io::Result<Self::Workers>;
+    fn employ(&self, count: u32, selector: &Selector, tally: &Arc<Tally>) -> JoinSet<()>;
 
     /// Closes the client, and finishes a recording. Returns whether all connections came back within [`PATIENCE`].
     async fn close(&self) -> Result<bool, Failure>;
-}
-
-/// The running workers.
-pub(super) trait Workers {
-    /// What they are: tasks or threads.
-    const NAME: &'static str;
-
-    /// Waits until all of them have ended. Cancel-safe.
-    async fn end(&mut self) -> io::Result<()>;
-
-    /// Stops waiting, and returns how many have not ended.
-    async fn leave(self, have_ended: bool) -> io::Result<usize>;
 }
 
 pub(super) async fn play<C: Client>(plan: &Plan<'_>) -> Result<Summary, Failure> {
@@ -120,7 +103,7 @@ pub(super) async fn play<C: Client>(plan: &Plan<'_>) -> Result<Summary, Failure>
     progress.say(&format!(
         "{} {} at work on {} for {}; Ctrl-C stops them",
         plan.arguments.tasks,
-        C::Workers::NAME,
+        C::WORKERS,
         server.name(),
         plan.goal
     ));
@@ -134,7 +117,7 @@ pub(super) async fn play<C: Client>(plan: &Plan<'_>) -> Result<Summary, Failure>
         end: plan.goal.time.map(|time| began + time),
     });
     let helpers: JoinSet<_> = chaos.map(Chaos::reign).collect();
-    let mut workers = client.employ(plan.arguments.tasks, &server.selector(), &tally)?;
+    let mut workers = client.employ(plan.arguments.tasks, &server.selector(), &tally);
 
     let look = || client.servers();
     let scene = Scene { plan, look, tally: &tally, progress: &progress, checker: &checker };
@@ -199,7 +182,7 @@ impl<L: Fn() -> Vec<ServerStatus>> Scene<'_, L> {
     /// Shows how it goes, until there is a reason to stop.
     async fn play_on(
         &self,
-        workers: &mut impl Workers,
+        workers: &mut JoinSet<()>,
         signals: &mut Signals,
         meter: &mut Meter,
     ) -> Result<Stopped, Failure> {
@@ -212,7 +195,7 @@ impl<L: Fn() -> Vec<ServerStatus>> Scene<'_, L> {
             tokio::select! {
                 () = &mut time => return Ok(Stopped::Time),
                 () = signals.come() => return Ok(Stopped::Signal),
-                ended = workers.end() => {
+                ended = ended(workers) => {
                     ended?;
                     return Ok(Stopped::Operations);
                 }
@@ -275,18 +258,29 @@ fn client<C: Client>(
 }
 
 /// Waits for the workers, until [`PATIENCE`] or another signal ends it. Returns how many hang.
-async fn finish(mut workers: impl Workers, signals: &mut Signals) -> io::Result<usize> {
+async fn finish(mut workers: JoinSet<()>, signals: &mut Signals) -> Result<usize, Failure> {
     let insisted = async {
         signals.come().await;
         // The signal may come at once, while operations are still under way without hanging.
         sleep(MOMENT).await;
     };
-    let have_ended = tokio::select! {
-        ended = timeout(PATIENCE, workers.end()) => match ended {
-            Ok(ended) => ended.map(|()| true)?,
-            Err(_) => false,
-        },
-        () = insisted => false,
-    };
-    workers.leave(have_ended).await
+    tokio::select! {
+        outcome = timeout(PATIENCE, ended(&mut workers)) => outcome.unwrap_or(Ok(()))?,
+        () = insisted => {}
+    }
+    while workers.try_join_next().is_some() {}
+    let hanging = workers.len();
+    // A task gives its connection back before the pool is closed; a thread that hangs is left alone.
+    workers.abort_all();
+    let _ = timeout(MOMENT, async { while workers.join_next().await.is_some() {} }).await;
+    workers.detach_all();
+    Ok(hanging)
+}
+
+/// Waits until all of them have ended. Cancel-safe.
+async fn ended(workers: &mut JoinSet<()>) -> Result<(), JoinError> {
+    while let Some(ended) = workers.join_next().await {
+        ended?;
+    }
+    Ok(())
 }

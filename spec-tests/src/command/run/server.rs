@@ -4,7 +4,7 @@ use std::sync::Arc;
 use bson::{RawDocument, rawdoc};
 use cenote_core::address::ServerAddress;
 use cenote_core::client::Selector;
-use cenote_core::error::ConnectionError;
+use cenote_core::error::{ConnectionError, PoolError};
 use cenote_core::pool::{CheckOutError, PoolOptions};
 use cenote_core::uri::{ConnectionString, UriError};
 use cenote_endpoint::{Endpoint, ListenOptions, ScramSettings, Settings, StartError, User};
@@ -138,20 +138,14 @@ fn mock_server() -> Result<Endpoint, StartError> {
 
 /// Runs a command through a pool that has no other user.
 async fn run_alone(pool: &Pool, command: &RawDocument) -> Result<(), ConnectionError> {
-    let mut connection = match pool.check_out().await {
-        Ok(connection) => connection,
-        Err(error) => match error.error() {
-            CheckOutError::EstablishFailed { cause } => return Err(cause.clone()),
-            CheckOutError::PoolClosed
-            | CheckOutError::PoolCleared { .. }
-            | CheckOutError::WaitQueueFull { .. }
-            | CheckOutError::Shed { .. }
-            | CheckOutError::WaitQueueTimeout { .. }
-            | CheckOutError::Cancelled => {
-                unreachable!("the pool has no other user: {error}")
-            }
-        },
-    };
+    let checked_out = pool.check_out().await;
+    if let Err(CheckOutError::EstablishFailed { cause }) =
+        checked_out.as_ref().map_err(PoolError::error)
+    {
+        return Err(cause.clone());
+    }
+    let mut connection =
+        checked_out.unwrap_or_else(|error| unreachable!("the pool has no other user: {error}"));
     match connection.command("admin", command).await {
         Ok(_) => Ok(()),
         Err(OperationError::Connection(error)) => Err(error),

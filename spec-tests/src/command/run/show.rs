@@ -10,7 +10,7 @@ use super::latency::Quantiles;
 use super::record::Recorded;
 use super::summary::{Left, Stopped, Summary};
 use super::troubles::Troubles;
-use crate::command::output::{milliseconds, printable, quoted};
+use crate::command::output::{aligned, milliseconds, printable, quoted};
 
 impl fmt::Display for Summary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -92,18 +92,22 @@ impl Summary {
     }
 
     fn times(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{:<16}{:>10}{:>10}{:>10}{:>10}", "", "p50", "p99", "p99.9", "max")?;
-        for (name, Quantiles { count, p50, p99, p999, max }) in [
-            ("check-out wait", self.check_out_wait),
-            ("operation", self.operation_time),
-            ("establishment", self.establishment),
-        ] {
-            write!(f, "{name:<16}")?;
-            for value in [p50, p99, p999, max] {
-                let value = if count == 0 { "-".to_owned() } else { milliseconds(value) };
-                write!(f, "{value:>10}")?;
-            }
-            writeln!(f)?;
+        let head = ["", "p50", "p99", "p99.9", "max"].map(str::to_owned).to_vec();
+        let row = |name: &str, it: Quantiles| {
+            let times = [it.p50, it.p99, it.p999, it.max].map(|time| match it.count {
+                0 => "-".to_owned(),
+                _ => milliseconds(time),
+            });
+            [name.to_owned()].into_iter().chain(times).collect()
+        };
+        let rows = [
+            head,
+            row("check-out wait", self.check_out_wait),
+            row("operation", self.operation_time),
+            row("establishment", self.establishment),
+        ];
+        for line in aligned(&rows, |column| column == 0) {
+            writeln!(f, "{line}")?;
         }
         writeln!(f)
     }

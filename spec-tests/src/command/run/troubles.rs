@@ -6,6 +6,7 @@ use std::time::Duration;
 use cenote_replay::text::span;
 
 use super::timeline::Incident;
+use crate::command::output::aligned;
 
 /// So many lines can be read; the others are in `--json`.
 const EACH: usize = 24;
@@ -15,88 +16,89 @@ pub(super) struct Troubles<'a>(pub(super) &'a [Incident]);
 
 impl fmt::Display for Troubles<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0.len() {
-            0 => Ok(()),
-            1..=EACH => self.each(f),
-            _ => self.kinds(f),
-        }
+        let (head, rows) = match self.0.len() {
+            0 => return Ok(()),
+            1..=EACH => (EACH_HEAD, self.0.iter().map(each).collect()),
+            _ => (KIND_HEAD, self.kinds()),
+        };
+        let head = head.map(str::to_owned).to_vec();
+        let rows: Vec<_> = [head].into_iter().chain(rows).collect();
+        let is_text = |column: usize| rows[0][column] == TROUBLE;
+        aligned(&rows, is_text).iter().try_for_each(|line| writeln!(f, "{line}"))?;
+        writeln!(f)
     }
 }
 
-impl Troubles<'_> {
-    fn each(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(
-            f,
-            "{:<10}{:<30}{:>8}{:>6}{:>8}{:>9}{:>8}{:>10}{:>10}{:>12}",
-            "at",
-            "trouble",
-            "lasted",
-            "hit",
-            "closed",
-            "refused",
-            "failed",
-            "cleared",
-            "ready",
-            "good again"
-        )?;
-        for incident in self.0 {
-            let Incident { trouble, at, lasted, cleared, ready, good_again, .. } = incident;
-            let Incident { hits, closed, refused, failed, .. } = incident;
-            let [lasted, cleared, ready, good] =
-                [*lasted, *cleared, *ready, *good_again].map(or_dash);
-            let at = format!("{:.2} s", at.as_secs_f64());
-            writeln!(
-                f,
-                "{at:<10}{trouble:<30}{lasted:>8}{hits:>6}{closed:>8}{refused:>9}{failed:>8}\
-                 {cleared:>10}{ready:>10}{good:>12}"
-            )?;
-        }
-        writeln!(f)
-    }
+const TROUBLE: &str = "trouble";
 
+const EACH_HEAD: [&str; 10] = [
+    "at",
+    TROUBLE,
+    "lasted",
+    "hit",
+    "closed",
+    "refused",
+    "failed",
+    "cleared",
+    "ready",
+    "good again",
+];
+
+const KIND_HEAD: [&str; 10] = [
+    TROUBLE,
+    "times",
+    "hit",
+    "closed",
+    "refused",
+    "failed",
+    "cleared",
+    "not well",
+    "good again",
+    "longest",
+];
+
+fn each(incident: &Incident) -> Vec<String> {
+    let Incident { trouble, at, hits, closed, refused, failed, .. } = incident;
+    let Incident { lasted, cleared, ready, good_again, .. } = incident;
+    let mut row =
+        vec![format!("{:.2} s", at.as_secs_f64()), (*trouble).to_owned(), or_dash(*lasted)];
+    row.extend([hits, closed, refused, failed].map(ToString::to_string));
+    row.extend([*cleared, *ready, *good_again].map(or_dash));
+    row
+}
+
+impl Troubles<'_> {
     /// In the order in which each kind came first.
-    fn kinds(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(
-            f,
-            "{:<30}{:>6}{:>8}{:>8}{:>9}{:>8}{:>9}{:>10}{:>12}{:>10}",
-            "trouble",
-            "times",
-            "hit",
-            "closed",
-            "refused",
-            "failed",
-            "cleared",
-            "not well",
-            "good again",
-            "longest"
-        )?;
-        let mut seen = Vec::new();
-        for Incident { trouble, .. } in self.0 {
-            if seen.contains(trouble) {
-                continue;
+    fn kinds(&self) -> Vec<Vec<String>> {
+        let mut kinds: Vec<(&str, Vec<&Incident>)> = Vec::new();
+        for incident in self.0 {
+            match kinds.iter_mut().find(|(kind, _)| *kind == incident.trouble) {
+                Some((_, those)) => those.push(incident),
+                None => kinds.push((incident.trouble, vec![incident])),
             }
-            seen.push(*trouble);
-            let those: Vec<_> = self.0.iter().filter(|it| it.trouble == *trouble).collect();
-            let mut good: Vec<_> = those.iter().filter_map(|it| it.good_again).collect();
-            good.sort_unstable();
-            let cleared = those.iter().filter(|it| it.cleared.is_some()).count();
-            let sum = |count: fn(&Incident) -> u64| those.iter().map(|it| count(it)).sum::<u64>();
-            let [hits, closed, refused, failed] =
-                [sum(|it| it.hits), sum(|it| it.closed), sum(|it| it.refused), sum(|it| it.failed)];
-            let is_not_well = |it: &&&Incident| it.failed != 0 && it.good_again.is_none();
-            let not_well = those.iter().filter(is_not_well).count();
-            let [middle, longest] =
-                [good.get(good.len() / 2), good.last()].map(Option::<&_>::copied);
-            let (middle, longest) = (or_dash(middle), or_dash(longest));
-            writeln!(
-                f,
-                "{trouble:<30}{:>6}{hits:>8}{closed:>8}{refused:>9}{failed:>8}{cleared:>9}\
-                 {not_well:>10}{middle:>12}{longest:>10}",
-                those.len()
-            )?;
         }
-        writeln!(f)
+        kinds.into_iter().map(|(trouble, those)| kind(trouble, &those)).collect()
     }
+}
+
+fn kind(trouble: &str, those: &[&Incident]) -> Vec<String> {
+    let mut good: Vec<_> = those.iter().filter_map(|it| it.good_again).collect();
+    good.sort_unstable();
+    let sum = |count: fn(&Incident) -> u64| those.iter().map(|it| count(it)).sum::<u64>();
+    let count = |is: fn(&&&Incident) -> bool| those.iter().filter(is).count() as u64;
+    let counts = [
+        those.len() as u64,
+        sum(|it| it.hits),
+        sum(|it| it.closed),
+        sum(|it| it.refused),
+        sum(|it| it.failed),
+        count(|it| it.cleared.is_some()),
+        count(|it| it.failed != 0 && it.good_again.is_none()),
+    ];
+    let mut row = vec![trouble.to_owned()];
+    row.extend(counts.map(|count| count.to_string()));
+    row.extend([good.get(good.len() / 2), good.last()].map(|time| or_dash(time.copied())));
+    row
 }
 
 fn or_dash(time: Option<Duration>) -> String {
@@ -130,7 +132,7 @@ mod tests {
         let mut late = incidents(1);
         late[0].at = Duration::from_secs(3600);
         let told = Troubles(&late).to_string();
-        assert!(told.contains("\n3600.00 s restart "), "{told}");
+        assert!(told.contains("\n3600.00 s  restart "), "{told}");
     }
 
     #[test]

@@ -1,7 +1,5 @@
 //! The table of pools: its columns, and their order.
 
-use std::cmp::Ordering;
-
 use clap::ValueEnum;
 
 use super::live::Pool;
@@ -25,13 +23,6 @@ pub(super) enum Column {
     Clears,
 }
 
-/// What a column is sorted by.
-enum Key<'a> {
-    Text(&'a str),
-    /// The largest comes first.
-    Number(f64),
-}
-
 impl Column {
     pub(super) const fn title(self) -> &'static str {
         match self {
@@ -52,46 +43,37 @@ impl Column {
     }
 
     pub(super) fn cell(self, pool: &Pool, rate: Rate) -> String {
+        self.value(pool, rate).0
+    }
+
+    /// What is shown; and the number by which it is sorted, of which the largest comes first. Texts have none.
+    fn value(self, pool: &Pool, rate: Rate) -> (String, Option<f64>) {
+        let dash = || "-".to_owned();
+        let count = |count: u64| (count.to_string(), Some(count as f64));
         match self {
-            Self::Pool => pool.pool.to_string(),
-            Self::Address => pool.address.clone(),
-            Self::Status if pool.recorded => format!("{} REC", pool.status),
-            Self::Status => pool.status.clone(),
-            Self::InUse => pool.in_use.to_string(),
-            Self::Idle => pool.idle.to_string(),
-            Self::Pending => pool.pending.to_string(),
-            Self::Max => pool.max_pool_size.map_or_else(|| "-".to_owned(), |max| max.to_string()),
-            Self::Waiting => pool.waiting.to_string(),
-            Self::LongestWait => pool.longest_wait.map_or_else(|| "-".to_owned(), milliseconds),
-            Self::CheckOuts => per_second(rate.check_outs),
-            Self::Failing => per_second(rate.failures),
-            Self::Failures => pool.failed().to_string(),
-            Self::Clears => pool.clears.to_string(),
+            // The first pool first.
+            Self::Pool => (pool.pool.to_string(), Some(-(pool.pool as f64))),
+            Self::Address => (pool.address.clone(), None),
+            Self::Status if pool.recorded => (format!("{} REC", pool.status), None),
+            Self::Status => (pool.status.clone(), None),
+            Self::InUse => count(pool.in_use),
+            Self::Idle => count(pool.idle),
+            Self::Pending => count(pool.pending),
+            Self::Max => pool.max_pool_size.map_or_else(|| (dash(), Some(f64::INFINITY)), count),
+            Self::Waiting => count(pool.waiting),
+            Self::LongestWait => {
+                let wait = pool.longest_wait;
+                (wait.map_or_else(dash, milliseconds), Some(wait.unwrap_or(-1.0)))
+            }
+            Self::CheckOuts => (per_second(rate.check_outs), Some(rate.check_outs)),
+            Self::Failing => (per_second(rate.failures), Some(rate.failures)),
+            Self::Failures => count(pool.failed()),
+            Self::Clears => count(pool.clears),
         }
     }
 
     pub(super) const fn is_text(self) -> bool {
         matches!(self, Self::Address | Self::Status)
-    }
-
-    fn key(self, pool: &Pool, rate: Rate) -> Key<'_> {
-        let number = match self {
-            Self::Address => return Key::Text(&pool.address),
-            Self::Status => return Key::Text(&pool.status),
-            // The first pool first.
-            Self::Pool => return Key::Number(-(pool.pool as f64)),
-            Self::InUse => pool.in_use as f64,
-            Self::Idle => pool.idle as f64,
-            Self::Pending => pool.pending as f64,
-            Self::Max => pool.max_pool_size.map_or(f64::INFINITY, |max| max as f64),
-            Self::Waiting => pool.waiting as f64,
-            Self::LongestWait => pool.longest_wait.unwrap_or(-1.0),
-            Self::CheckOuts => rate.check_outs,
-            Self::Failing => rate.failures,
-            Self::Failures => pool.failed() as f64,
-            Self::Clears => pool.clears as f64,
-        };
-        Key::Number(number)
     }
 
     /// The column beside it.
@@ -111,11 +93,10 @@ pub(super) fn sorted(
 ) -> Vec<Pool> {
     let mut pools = pools.to_vec();
     pools.sort_by(|one, other| {
-        let keys = (column.key(one, rates.of(one.pool)), column.key(other, rates.of(other.pool)));
-        let order = match keys {
-            (Key::Text(one), Key::Text(other)) => one.cmp(other),
-            (Key::Number(one), Key::Number(other)) => other.total_cmp(&one),
-            (Key::Text(_), Key::Number(_)) | (Key::Number(_), Key::Text(_)) => Ordering::Equal,
+        let value = |pool: &Pool| column.value(pool, rates.of(pool.pool));
+        let order = match (value(one), value(other)) {
+            ((_, Some(one)), (_, Some(other))) => other.total_cmp(&one),
+            ((one, _), (other, _)) => one.cmp(&other),
         };
         let order = if is_reversed { order.reverse() } else { order };
         order.then(one.pool.cmp(&other.pool))

@@ -63,6 +63,10 @@ fn every_command_refuses_what_it_does_not_know_in_one_line() {
         (&["record", "a", "--connections", "0"], "0 is not in 1..=1000000"),
         (&["conform", "a", "--target", "moon"], "[possible values: core, tokio, mio, smol, c]"),
         (&["completions", "cmd"], "invalid value 'cmd' for '<SHELL>'"),
+        (
+            &["run", "--ops", "99999999999999999999"],
+            "for '--ops <K>': the number is too large; see",
+        ),
         (&["run", "--seconds", "soon"], "invalid value 'soon' for '--seconds <"),
         (&["endpoint", "--port", "99999"], "invalid value '99999' for '--port <"),
         (&["check", "no such file"], "no such file: No such file or directory"),

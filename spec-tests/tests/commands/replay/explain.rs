@@ -199,11 +199,16 @@ fn a_connection_that_was_held_too_long_is_found_by_name() {
     let until = told("leak", &["--until", "action=ReportLeak", "--quiet"]);
     assert!(until.ends_with(", stopped by --until\n"), "{until}");
     for (arguments, told) in [
-        (["--type", "HeldTooLong"], "did you mean ReportLeak?"),
-        (["--until", "event=ConectionClosed"], "did you mean ConnectionClosed?"),
+        (["--type", "HeldTooLong"], "; did you mean ReportLeak?"),
+        (["--type", "ReportLeek"], "; did you mean ReportLeak?"),
+        (["--type", "connectionclosed"], "; did you mean ConnectionClosed?"),
+        (["--type", "CheckoutRequest"], "; did you mean CheckOutRequested?"),
+        (["--type", "Nothing"], "(Deliver, CloseSocket, …) has this name"),
+        (["--until", "event=ConectionClosed"], "; did you mean ConnectionClosed?"),
+        (["--until", "action=HeldTooLong"], "; did you mean ReportLeak?"),
     ] {
         let (status, error) = bad(&[&["replay", "a.bson"][..], &arguments].concat());
-        assert!(status == 2 && error.contains(told), "{error}");
+        assert!(status == 2 && error.contains(&format!("{told}; see ")), "{error}");
     }
 }
 
