@@ -69,7 +69,7 @@ impl Crowd {
         let begin = Instant::now();
         (0..steps).for_each(|step| until_there(&self.step(step, stays)));
         let a_second = (steps * 2 * STEP) as f64 / begin.elapsed().as_secs_f64();
-        assert!(a_second >= 100.0, "{a_second} servers appear or disappear a second");
+        assert!(a_second >= 10.0, "{a_second} servers appear or disappear a second");
         until_there(&[stays.address()]);
         let added = THERE + (steps - 1) * STEP;
         world.until_told("ConnectionPoolClosed", added);

@@ -306,7 +306,7 @@ fn a_set_version_that_goes_back(shell: Shell) {
     let of_version = |set_version| change_set(&only, |set| ReplicaSet { set_version, ..set });
     of_version(5);
     let world = World::of(shell, &[&only], "replicaSet=rs0&serverSelectionTimeoutMS=300");
-    world.ping();
+    world.until("found", |world| kind_of(world, &only) == Some(ServerKind::RsPrimary));
     of_version(4);
     world.until("stale", |world| kind_of(world, &only).is_none());
     let error = world.command(&rawdoc! { "ping": 1 }).expect_err("there is no primary");

@@ -88,8 +88,8 @@ fn selection_ends_at_the_first_of_both_timeouts(shell: Shell) {
         (TimeLimit::Operation(MS(200)), TimeLimit::ServerSelection(MS(200)));
     for (options, after, limit) in [
         ("serverSelectionTimeoutMS=200", 200, None),
-        ("timeoutMS=200&serverSelectionTimeoutMS=5000", 200, Some(operation)),
-        ("timeoutMS=5000&serverSelectionTimeoutMS=200", 200, Some(selection)),
+        ("timeoutMS=200&serverSelectionTimeoutMS=60000", 200, Some(operation)),
+        ("timeoutMS=60000&serverSelectionTimeoutMS=200", 200, Some(selection)),
         ("timeoutMS=0&serverSelectionTimeoutMS=200", 200, None),
     ] {
         let world = World::of(shell, &[&only], options);
@@ -120,12 +120,12 @@ fn selection_and_check_out_have_the_smaller_timeout(shell: Shell) {
     let only = standalone();
     for (options, after, text) in [
         (
-            "timeoutMS=5000&serverSelectionTimeoutMS=300",
+            "timeoutMS=60000&serverSelectionTimeoutMS=300",
             300,
             "the 300ms of serverSelectionTimeoutMS were over: Timed out while checking out",
         ),
         (
-            "timeoutMS=300&serverSelectionTimeoutMS=5000&waitQueueTimeoutMS=20",
+            "timeoutMS=300&serverSelectionTimeoutMS=60000&waitQueueTimeoutMS=20",
             300,
             "the operation's 300ms were over: Timed out while checking out",
         ),

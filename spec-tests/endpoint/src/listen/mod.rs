@@ -284,12 +284,14 @@ fn prepare(
         (listener, place)
     };
     settings.address = place.to_string();
-    settings.started_at = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    // Read together: elections at several endpoints are ordered by their wall clocks.
+    let (start, wall_clock) = (Instant::now(), SystemTime::now());
+    settings.started_at = wall_clock.duration_since(UNIX_EPOCH).unwrap_or_default();
     if settings.seed.is_none() {
         let seed = getrandom::u64().map_err(|error| StartError::System(error.into()))?;
         settings.seed = Some(seed);
     }
     let server = Server::new(settings)?;
-    let host = Arc::new(Host::new(server, Instant::now()));
+    let host = Arc::new(Host::new(server, start));
     Ok((runtime, host, listener, place))
 }
