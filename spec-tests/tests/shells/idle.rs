@@ -1,8 +1,9 @@
 //! Connections whose peer ends, or speaks, while they are idle.
 
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -120,7 +121,7 @@ fn a_healthy_connection_stays(shell: Shell) {
 fn wait_for(what: &str, mut is_there: impl FnMut() -> bool) {
     let begin = Instant::now();
     while !is_there() {
-        assert!(begin.elapsed() < Duration::from_secs(10), "no {what}");
+        assert!(begin.elapsed() < Duration::from_secs(30), "no {what}");
         thread::sleep(Duration::from_millis(5));
     }
 }
@@ -139,30 +140,38 @@ fn the_minimum_is_restored_without_a_check_out(shell: Shell) {
     assert!(!is_cleared(&events));
 }
 
-/// Forwards connections to `server`, and closes each that is silent for half a second.
-fn middlebox(server: &Endpoint) -> u16 {
+/// Forwards connections to `server`, and closes each that is silent, while it is to.
+fn middlebox(server: &Endpoint, closes: &Arc<AtomicBool>) -> u16 {
     let address = server.address().to_string();
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
     let port = listener.local_addr().expect("a port").port();
+    let closes = Arc::clone(closes);
     thread::spawn(move || {
         for client in listener.incoming() {
             let client = client.expect("a connection");
             let server = TcpStream::connect(&address).expect("a connection");
             for (from, to) in [(&client, &server), (&server, &client)] {
                 let (from, to) = (from.try_clone().expect("it"), to.try_clone().expect("it"));
-                thread::spawn(move || forward(from, to));
+                let closes = Arc::clone(&closes);
+                thread::spawn(move || forward(from, to, &closes));
             }
         }
     });
     port
 }
 
-fn forward(mut from: TcpStream, mut to: TcpStream) {
-    from.set_read_timeout(Some(Duration::from_millis(500))).expect("a timeout");
+fn forward(mut from: TcpStream, mut to: TcpStream, closes: &AtomicBool) {
+    from.set_read_timeout(Some(Duration::from_millis(100))).expect("a timeout");
     let mut bytes = [0; 4096];
-    while let Ok(count @ 1..) = from.read(&mut bytes) {
-        if to.write_all(&bytes[..count]).is_err() {
-            break;
+    loop {
+        match from.read(&mut bytes) {
+            Ok(count @ 1..) if to.write_all(&bytes[..count]).is_ok() => {}
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
+                if closes.load(Ordering::Relaxed) {
+                    break;
+                }
+            }
+            Ok(_) | Err(_) => break,
         }
     }
     for stream in [from, to] {
@@ -172,7 +181,8 @@ fn forward(mut from: TcpStream, mut to: TcpStream) {
 
 fn behind_a_middlebox_that_closes_what_is_silent(shell: Shell) {
     let endpoint = plain();
-    let port = middlebox(&endpoint);
+    let closes = Arc::new(AtomicBool::new(false));
+    let port = middlebox(&endpoint, &closes);
     let (pool, events) = pool(shell, &format!("mongodb://127.0.0.1:{port}/"));
     let all = |pool: &Arc<dyn AnyPool>| {
         let connections: Vec<_> = (0..5).map(|_| pool.check_out().expect("it works")).collect();
@@ -182,7 +192,12 @@ fn behind_a_middlebox_that_closes_what_is_silent(shell: Shell) {
         }
     };
     all(&pool);
-    thread::sleep(Duration::from_secs(2));
+    closes.store(true, Ordering::Relaxed);
+    // Only the test and the thread that accepts have it now.
+    wait_for("silence", || Arc::strong_count(&closes) == 2);
+    closes.store(false, Ordering::Relaxed);
+    // A runtime hears of it when it has time.
+    wait_for("looks", || pool.snapshot().available == 0);
     all(&pool);
     assert_eq!(pool.snapshot().connections_created, 10);
     assert!(!is_cleared(&events));

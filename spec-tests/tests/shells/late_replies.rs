@@ -158,7 +158,7 @@ fn a_reply_that_was_read_in_part_is_read_to_its_end(shell: Shell) {
 fn a_reply_that_came_long_ago_is_read(shell: Shell) {
     let endpoint = plain();
     let (pool, events) = pool(shell, &endpoint.uri(), "maxPoolSize=1");
-    set(&endpoint, at(Fault::Drip { bytes: 2, every: MS(20) }, "ping").times(1));
+    block_ping(&endpoint, 300);
     time_out(&pool, MS(10));
     thread::sleep(MS(3_500));
     assert!(ping(&pool) < MS(1_500));

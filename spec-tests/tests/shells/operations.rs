@@ -131,7 +131,7 @@ fn a_socket_timeout(shell: Shell) {
 /// Half-open: the server is gone without a word, and apparently its sockets with it.
 fn a_silent_peer_times_out(shell: Shell) {
     for endpoint in [plain(), tls(Settings::default())] {
-        let (pool, events) = pool(shell, &with(&endpoint.uri(), "socketTimeoutMS=50"));
+        let (pool, events) = pool(shell, &with(&endpoint.uri(), "socketTimeoutMS=1000"));
         assert!(ping(&pool));
         endpoint.with(|server, now| server.break_connections(now, Ending::Stall, None));
         let mut connection = pool.check_out().expect("it works");
