@@ -14,7 +14,6 @@ pub mod model;
 pub mod random_run;
 pub mod shrink;
 pub mod simulate;
-pub mod state_machine;
 pub mod transcript;
 
 /// The README's example runs.

@@ -10,7 +10,7 @@ use super::words::{Words, duration, number, purpose, service, text};
 
 /// A command. Durations are written `50ms`, connections by their number, services `S1`.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Command {
+pub(super) enum Command {
     /// `pool max=2 min=1 connecting=2 idle=10ms wait=50ms …`: a new pool; time starts at 0.
     Pool(PoolOptions),
     /// `out a b`, with `deadline=+50ms`, `purpose=cursor`, `id=7`: a and b check out.
@@ -88,7 +88,7 @@ pub enum Command {
 
 /// A question about the state of the pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Question {
+pub(super) enum Question {
     /// `state`: the snapshot's line.
     State,
     /// `connections`: one per line.

@@ -20,7 +20,7 @@
 //! prefix `Connection`, and other actions after an arrow. A refused input answers with `misuse: …`.
 //! The invariants of the machine are checked after every input.
 //!
-//! The commands are listed in [`Command`]. Payloads are names: a waiter has the caller's name, and
+//! The commands are listed in [`command.rs`](command). Payloads are names: a waiter has the caller's name, and
 //! the socket of connection 3 is `s3`.
 
 use std::fmt;
@@ -35,14 +35,12 @@ mod questions;
 mod show;
 mod words;
 
-pub use command::{Command, Question};
-pub use play::{Player, Reply};
-
 use parse::{Block, Part};
+use play::Player;
 
 /// Payload types whose values are names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Story {}
+enum Story {}
 
 impl PoolTypes for Story {
     type Conn = String;
@@ -78,23 +76,6 @@ impl fmt::Display for Trouble {
 ///
 /// If an invariant of the machine is violated.
 pub fn play(file: &str, text: &str) -> Result<String, Trouble> {
-    play_with(file, text, |_| ())
-}
-
-/// As [`play()`], and calls `after` after each command.
-///
-/// # Errors
-///
-/// As [`play()`].
-///
-/// # Panics
-///
-/// As [`play()`].
-pub fn play_with(
-    file: &str,
-    text: &str,
-    mut after: impl FnMut(&Player),
-) -> Result<String, Trouble> {
     let trouble = |line, message| Trouble { file: file.to_owned(), line, message };
     let parts = parse::parts(text).map_err(|(line, message)| trouble(line, message))?;
     let mut player = Player::default();
@@ -103,7 +84,7 @@ pub fn play_with(
         match part {
             Part::Prose(line) => told.push(line.to_owned()),
             Part::Block(block) => {
-                let answer = answer(&mut player, &block, &mut after)
+                let answer = answer(&mut player, &block)
                     .map_err(|(line, message)| trouble(line, message))?;
                 told.extend(block.commands.iter().map(|&(_, command)| command.to_owned()));
                 told.push(parse::RULE.to_owned());
@@ -114,17 +95,12 @@ pub fn play_with(
     Ok(told.join("\n") + "\n")
 }
 
-fn answer(
-    player: &mut Player,
-    block: &Block<'_>,
-    after: &mut impl FnMut(&Player),
-) -> Result<Vec<String>, (usize, String)> {
+fn answer(player: &mut Player, block: &Block<'_>) -> Result<Vec<String>, (usize, String)> {
     let mut lines = Vec::new();
     for &(line, text) in &block.commands {
         let command = text.parse().map_err(|message| (line, message))?;
         let replies = player.perform(command).map_err(|message| (line, message))?;
         lines.extend(replies.iter().map(show::reply));
-        after(player);
     }
     if lines.is_empty() {
         lines.push("(nothing)".to_owned());

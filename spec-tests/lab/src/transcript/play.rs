@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use cenote_core::pool::{
     Action, ConnId, Deadline, Health, Input, Instant, MisuseReason, PoolOptions, PoolState,
-    Purpose, Status, WaiterId,
+    Purpose, WaiterId,
 };
 
 use super::Story;
@@ -14,7 +14,7 @@ use super::questions;
 
 /// A part of an answer.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Reply {
+pub(super) enum Reply {
     /// An action of the machine.
     Acted(Action<Story>),
     /// The machine refused the input.
@@ -27,25 +27,16 @@ pub enum Reply {
 
 /// A pool, the time, and the names in the script so far.
 #[derive(Default)]
-pub struct Player {
+pub(super) struct Player {
     pool: Option<PoolState<Story>>,
     now: Duration,
     ids: BTreeMap<u64, ConnId>,
     waiters: BTreeMap<String, WaiterId>,
-    last_input: Option<Input<Story>>,
 }
 
 impl Player {
     /// Performs one command and returns the answer.
-    ///
-    /// # Errors
-    ///
-    /// If the command cannot be performed: there is no pool yet, or the name is unknown.
-    ///
-    /// # Panics
-    ///
-    /// If an invariant of the machine is violated.
-    pub fn perform(&mut self, command: Command) -> Result<Vec<Reply>, String> {
+    pub(super) fn perform(&mut self, command: Command) -> Result<Vec<Reply>, String> {
         match command {
             Command::Pool(options) => Ok(self.begin(options)),
             Command::Out { names, deadline, purpose, id } => {
@@ -108,21 +99,6 @@ impl Player {
             Command::Advance(time) => self.advance(time),
             Command::Ask(question) => self.ask(question),
         }
-    }
-
-    /// The last input, refused or not.
-    pub const fn last_input(&self) -> Option<&Input<Story>> {
-        self.last_input.as_ref()
-    }
-
-    /// The state of the pool, if it exists.
-    pub fn status(&self) -> Option<Status> {
-        self.pool.as_ref().map(|pool| pool.snapshot().status)
-    }
-
-    /// The [fingerprint](PoolState::fingerprint) of the pool, if it exists.
-    pub fn fingerprint(&self) -> Option<u64> {
-        self.pool.as_ref().map(PoolState::fingerprint)
     }
 
     fn begin(&mut self, options: PoolOptions) -> Vec<Reply> {
@@ -196,7 +172,6 @@ impl Player {
 
     fn feed(&mut self, input: Input<Story>) -> Result<Vec<Reply>, String> {
         self.pool()?;
-        self.last_input = Some(input.clone());
         let now = self.instant();
         let Some(pool) = &mut self.pool else { unreachable!("checked above") };
         let mut out = Vec::new();

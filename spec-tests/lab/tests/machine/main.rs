@@ -6,6 +6,5 @@ mod explore;
 mod interrupted;
 mod model;
 mod simulate;
-mod state_machine;
 mod trace;
 mod transcripts;
