@@ -249,10 +249,10 @@ fn a_command_of_the_handshake_has_its_own_time(shell: Shell) {
     let endpoint = plain();
     set(&endpoint, at(Fault::Stall, "isMaster"));
     for (options, milliseconds) in [
-        ("connectTimeoutMS=60000&socketTimeoutMS=60", 60),
-        ("connectTimeoutMS=60000&socketTimeoutMS=60000&timeoutMS=70", 70),
-        ("connectTimeoutMS=0&timeoutMS=80", 80),
-        ("connectTimeoutMS=90&socketTimeoutMS=60000", 90),
+        ("connectTimeoutMS=60000&socketTimeoutMS=600", 600),
+        ("connectTimeoutMS=60000&socketTimeoutMS=60000&timeoutMS=1200", 1200),
+        ("connectTimeoutMS=0&timeoutMS=1300", 1300),
+        ("connectTimeoutMS=900&socketTimeoutMS=60000", 900),
     ] {
         let error = refusal(&pool(shell, &with(&endpoint.uri(), options)).0);
         assert_eq!(error.stage(), Stage::Hello, "{options}: {error}");
