@@ -1,7 +1,7 @@
 //! Filters steps.
 
-use cenote_core::pool::{Action, Event, Input, WaiterId};
-use cenote_core::trace::Traced;
+use cenote_core::pool::{Action, ConnId, Event, Input, WaiterId};
+use cenote_core::trace::{ActionName, ActionRecord, Traced};
 use cenote_core::uri::similar_name;
 
 use super::condition::INPUTS;
@@ -97,7 +97,7 @@ impl Names {
     }
 }
 
-/// The names of actions other than events.
+/// The names of actions other than events, in the order of [`ActionName::ALL`].
 pub const ACTIONS: [&str; 9] = [
     "StartEstablish",
     "AbortEstablish",
@@ -112,18 +112,11 @@ pub const ACTIONS: [&str; 9] = [
 
 /// The name of an action; of an event, the event's name.
 pub fn name_of(action: &Action<Traced>) -> &'static str {
-    match action {
-        Action::EmitEvent(event) => event.name(),
-        Action::StartEstablish { .. } => "StartEstablish",
-        Action::AbortEstablish { .. } => "AbortEstablish",
-        Action::Deliver { .. } => "Deliver",
-        Action::CloseSocket { .. } => "CloseSocket",
-        Action::Interrupt { .. } => "Interrupt",
-        Action::ReportLeak { .. } => "ReportLeak",
-        Action::StartDrain { .. } => "StartDrain",
-        Action::AbortDrain { .. } => "AbortDrain",
-        Action::ReportUnanswered { .. } => "ReportUnanswered",
+    let place = |name| ActionName::ALL.iter().position(|known| *known == name);
+    if let Action::EmitEvent(event) = action {
+        return event.name();
     }
+    ActionRecord::of(action).and_then(|it| place(it.name)).map_or("", |place| ACTIONS[place])
 }
 
 impl Filter {
@@ -185,33 +178,24 @@ pub fn connection_of(input: &Input<Traced>) -> Option<u64> {
 }
 
 fn connection_of_action(action: &Action<Traced>) -> Option<u64> {
-    match action {
-        Action::StartEstablish { id, .. }
-        | Action::AbortEstablish { id }
-        | Action::StartDrain { id, .. }
-        | Action::AbortDrain { id }
-        | Action::Deliver { outcome: Ok((id, ())), .. }
-        | Action::CloseSocket { id, .. }
-        | Action::Interrupt { id }
-        | Action::ReportLeak { id, .. }
-        | Action::ReportUnanswered { id, .. } => Some(id.number()),
-        Action::Deliver { outcome: Err(_), .. } => None,
-        Action::EmitEvent(event) => match event {
-            Event::ConnectionCreated { connection_id }
-            | Event::ConnectionReady { connection_id, .. }
-            | Event::ConnectionClosed { connection_id, .. }
-            | Event::ConnectionCheckedOut { connection_id, .. }
-            | Event::ConnectionPendingResponseStarted { connection_id, .. }
-            | Event::ConnectionPendingResponseSucceeded { connection_id, .. }
-            | Event::ConnectionPendingResponseFailed { connection_id, .. }
-            | Event::ConnectionCheckedIn { connection_id } => Some(*connection_id),
-            Event::ConnectionPoolCreated { .. }
-            | Event::ConnectionPoolReady
-            | Event::ConnectionPoolCleared { .. }
-            | Event::ConnectionPoolClosed
-            | Event::ConnectionCheckOutStarted { .. }
-            | Event::ConnectionCheckOutFailed { .. }
-            | _ => None,
-        },
+    if let Action::EmitEvent(event) = action {
+        return connection_of_event(event);
     }
+    ActionRecord::of(action)?.connection.map(ConnId::number)
+}
+
+/// The connection that an event is about.
+pub fn connection_of_event<C>(event: &Event<C>) -> Option<u64> {
+    if let Event::ConnectionCreated { connection_id }
+    | Event::ConnectionReady { connection_id, .. }
+    | Event::ConnectionClosed { connection_id, .. }
+    | Event::ConnectionCheckedOut { connection_id, .. }
+    | Event::ConnectionPendingResponseStarted { connection_id, .. }
+    | Event::ConnectionPendingResponseSucceeded { connection_id, .. }
+    | Event::ConnectionPendingResponseFailed { connection_id, .. }
+    | Event::ConnectionCheckedIn { connection_id } = event
+    {
+        return Some(*connection_id);
+    }
+    None
 }

@@ -3,39 +3,39 @@
 use std::time::Duration;
 
 use cenote_core::address::ServerAddress;
-use cenote_core::pool::{Action, Event, Health, Input, Instant, Purpose, Snapshot};
+use cenote_core::pool::{Action, ConnId, Event, Health, Input, Instant, Purpose, Snapshot};
 use cenote_core::trace::{ActionRecord, Cause, TraceHeader, Traced};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::clock::Clock;
+use super::filter::connection_of;
 use super::step_reader::View;
 use cenote_check::event_json;
 
 /// A step with its actions and counts.
 pub fn step(view: &View<'_>, address: &ServerAddress, clock: &Clock) -> Value {
     let step = view.step;
-    let mut object = Map::new();
-    object.insert("step".into(), step.number.into());
-    object.insert("byte".into(), step.byte.into());
-    object.insert("at".into(), seconds(step.at).into());
-    if let Some(time) = clock.iso(step.at) {
-        object.insert("time".into(), time.into());
+    let actions = view.actions.iter().map(|action| self::action(action, step.at, address));
+    present(json!({
+        "step": step.number,
+        "byte": step.byte,
+        "at": seconds(step.at),
+        "time": clock.iso(step.at),
+        "input": input(&step.input),
+        "place": step.place.as_deref(),
+        "refused": step.refused.then_some(true),
+        "lostBefore": step.lost_before,
+        "actions": actions.collect::<Vec<_>>(),
+        "state": snapshot(&view.pool.snapshot()),
+    }))
+}
+
+/// Without what there is not.
+pub(crate) fn present(mut object: Value) -> Value {
+    if let Value::Object(keys) = &mut object {
+        keys.retain(|_, value| !value.is_null());
     }
-    object.insert("input".into(), input(&step.input));
-    if let Some(place) = &step.place {
-        object.insert("place".into(), (**place).into());
-    }
-    if step.refused {
-        object.insert("refused".into(), true.into());
-    }
-    if let Some(lost) = step.lost_before {
-        object.insert("lostBefore".into(), lost.into());
-    }
-    let actions: Vec<_> =
-        view.actions.iter().map(|action| self::action(action, step.at, address)).collect();
-    object.insert("actions".into(), actions.into());
-    object.insert("state".into(), snapshot(&view.pool.snapshot()));
-    Value::Object(object)
+    object
 }
 
 /// The events of a step as lines of `--events`.
@@ -67,64 +67,49 @@ fn since_start(at: Instant) -> Duration {
 }
 
 fn input(input: &Input<Traced>) -> Value {
-    let mut object = Map::new();
-    let mut set = |key: &str, value: Value| drop(object.insert(key.to_owned(), value));
-    set("type", input.name().into());
-    match input {
-        Input::CheckOutRequested { id, deadline, purpose, .. } => {
-            set("request", id.0.into());
-            deadline.iter().for_each(|at| set("deadline", seconds(*at).into()));
-            set("purpose", purpose_name(*purpose).into());
-        }
-        Input::CheckOutCancelled { id } => set("request", id.0.into()),
-        Input::CheckedIn { id, health, .. } => {
-            set("connectionId", id.number().into());
-            match health {
-                Health::Healthy => {}
-                Health::Errored(cause) => set("error", cause.to_string().into()),
-                Health::PendingResponse { request_id, cause } => {
-                    set("pendingRequestId", (*request_id).into());
-                    set("error", cause.to_string().into());
-                }
-            }
-        }
-        Input::Repurposed { id, purpose } => {
-            set("connectionId", id.number().into());
-            set("purpose", purpose_name(*purpose).into());
-        }
-        Input::Handshaken { id, service, clears_at_hello } => {
-            set("connectionId", id.number().into());
-            service.iter().for_each(|id| set("serviceId", id.to_string().into()));
-            clears_at_hello.iter().for_each(|&clears| set("clearsAtHello", clears.into()));
-        }
-        Input::EstablishSucceeded { id, .. }
-        | Input::DrainSucceeded { id, .. }
-        | Input::DrainProgress { id } => set("connectionId", id.number().into()),
-        Input::EstablishFailed { id, cause, overloaded } => {
-            set("connectionId", id.number().into());
-            set("error", cause.to_string().into());
-            set("overloaded", (*overloaded).into());
-        }
-        Input::DrainFailed { id, cause } | Input::IdleClosedByPeer { id, cause } => {
-            set("connectionId", id.number().into());
-            set("error", cause.to_string().into());
-        }
-        Input::Clear { cause, interrupt, service } => {
-            set("error", cause.to_string().into());
-            set("interrupt", (*interrupt).into());
-            service.iter().for_each(|id| set("serviceId", id.to_string().into()));
-        }
-        Input::SetOptions { options } => {
-            set("options", super::brief::Brief(options).to_string().into());
-        }
-        Input::Ready
+    let mut told = match input {
+        Input::CheckOutRequested { id, deadline, purpose, .. } => json!({
+            "request": id.0,
+            "deadline": deadline.map(seconds),
+            "purpose": purpose_name(*purpose),
+        }),
+        Input::CheckOutCancelled { id } => json!({ "request": id.0 }),
+        Input::CheckedIn { health: Health::Healthy, .. }
+        | Input::EstablishSucceeded { .. }
+        | Input::DrainSucceeded { .. }
+        | Input::DrainProgress { .. }
+        | Input::Ready
         | Input::Close
         | Input::Timer
         | Input::RetireConnections
         | Input::ReleaseIdle
-        | Input::ResetAfterFork => {}
-    }
-    Value::Object(object)
+        | Input::ResetAfterFork => json!({}),
+        Input::CheckedIn { health: Health::PendingResponse { request_id, cause }, .. } => {
+            json!({ "pendingRequestId": request_id, "error": cause.to_string() })
+        }
+        Input::CheckedIn { health: Health::Errored(cause), .. }
+        | Input::DrainFailed { cause, .. }
+        | Input::IdleClosedByPeer { cause, .. } => json!({ "error": cause.to_string() }),
+        Input::Repurposed { purpose, .. } => json!({ "purpose": purpose_name(*purpose) }),
+        Input::Handshaken { service, clears_at_hello, .. } => json!({
+            "serviceId": service.map(|id| id.to_string()),
+            "clearsAtHello": clears_at_hello,
+        }),
+        Input::EstablishFailed { cause, overloaded, .. } => {
+            json!({ "error": cause.to_string(), "overloaded": overloaded })
+        }
+        Input::Clear { cause, interrupt, service } => json!({
+            "error": cause.to_string(),
+            "interrupt": interrupt,
+            "serviceId": service.map(|id| id.to_string()),
+        }),
+        Input::SetOptions { options } => {
+            json!({ "options": super::brief::Brief(options).to_string() })
+        }
+    };
+    told["type"] = input.name().into();
+    told["connectionId"] = connection_of(input).into();
+    present(told)
 }
 
 fn action(action: &Action<Traced>, at: Instant, address: &ServerAddress) -> Value {
@@ -132,18 +117,13 @@ fn action(action: &Action<Traced>, at: Instant, address: &ServerAddress) -> Valu
         return self::event(event, at, address);
     }
     let Some(record) = ActionRecord::of(action) else { return Value::Null };
-    let mut object = Map::new();
-    object.insert("action".into(), record.name.as_str().into());
-    if let Some(id) = record.connection {
-        object.insert("connectionId".into(), id.number().into());
-    }
-    if let Action::Deliver { waiter, .. } = action {
-        object.insert("request".into(), waiter.0.into());
-    }
-    if let Some(detail) = record.detail {
-        object.insert("detail".into(), detail.into());
-    }
-    Value::Object(object)
+    let request = if let Action::Deliver { waiter, .. } = action { Some(waiter.0) } else { None };
+    present(json!({
+        "action": record.name.as_str(),
+        "connectionId": record.connection.map(ConnId::number),
+        "request": request,
+        "detail": record.detail,
+    }))
 }
 
 /// The counts, under the names of the text line.

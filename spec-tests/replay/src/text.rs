@@ -10,6 +10,7 @@ use cenote_core::pool::{
 use cenote_core::trace::{Cause, Traced};
 
 use super::clock::Clock;
+use super::filter::connection_of_event;
 use super::step_reader::View;
 
 /// The step in one line: number, time, wall-clock time if there is one, input, actions, and the state
@@ -135,31 +136,17 @@ pub fn failure(error: &CheckOutError<Cause>) -> String {
 /// The event's name without the prefix `Connection`.
 fn event(event: &Event<Cause>) -> String {
     let name = event.name().trim_start_matches("Connection");
-    match event {
-        Event::ConnectionClosed { connection_id, reason, .. } => {
-            format!("{name} c{connection_id} {}", reason.as_str())
-        }
-        Event::ConnectionCreated { connection_id }
-        | Event::ConnectionReady { connection_id, .. }
-        | Event::ConnectionCheckedOut { connection_id, .. }
-        | Event::ConnectionCheckedIn { connection_id } => format!("{name} c{connection_id}"),
-        Event::ConnectionCheckOutFailed { error, .. } => {
-            format!("{name} {}", error.reason().as_str())
-        }
-        Event::ConnectionPendingResponseStarted { connection_id, .. }
-        | Event::ConnectionPendingResponseSucceeded { connection_id, .. } => {
-            format!("{name} c{connection_id}")
-        }
-        Event::ConnectionPendingResponseFailed { connection_id, reason, .. } => {
-            format!("{name} c{connection_id} {}", reason.as_str())
-        }
-        Event::ConnectionPoolCreated { .. }
-        | Event::ConnectionPoolReady
-        | Event::ConnectionPoolCleared { .. }
-        | Event::ConnectionPoolClosed
-        | Event::ConnectionCheckOutStarted { .. }
-        | _ => name.to_owned(),
-    }
+    let connection = connection_of_event(event).map(|number| format!(" c{number}"));
+    let reason = if let Event::ConnectionClosed { reason, .. } = event {
+        reason.as_str()
+    } else if let Event::ConnectionCheckOutFailed { error, .. } = event {
+        error.reason().as_str()
+    } else if let Event::ConnectionPendingResponseFailed { reason, .. } = event {
+        reason.as_str()
+    } else {
+        ""
+    };
+    format!("{name}{} {reason}", connection.unwrap_or_default()).trim_end().to_owned()
 }
 
 /// A connection as `--step` lists it.

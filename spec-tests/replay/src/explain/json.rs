@@ -28,14 +28,14 @@ impl Findings {
             "start": self.moment(self.start),
             "end": self.moment(self.leaks.end),
             "requests": {
-                "servedAtOnce": self.requests.at_once,
-                "servedAfterWait": self.requests.after_wait,
-                "failed": self.requests.failed,
+                "servedAtOnce": self.analysis.counts.at_once,
+                "servedAfterWait": self.analysis.counts.after_wait,
+                "failed": self.analysis.counts.failed,
                 "waitingAtEnd": self.waiting,
-                "waitingAtMost": self.waiting_max,
+                "waitingAtMost": self.analysis.waiting_max,
             },
             "waits": quantiles(&self.waits),
-            "uses": quantiles(&self.uses()),
+            "uses": quantiles(&self.uses),
             "groups": groups.collect::<Vec<_>>(),
             "slowest": slowest.collect::<Vec<_>>(),
             "leaks": {
@@ -45,9 +45,9 @@ impl Findings {
                 "inUseAtEnd": uses(held),
                 "onlySlow": uses(self.leaks.slow.iter().collect()),
             },
-            "clears": self.clears.all.iter().map(|it| self.clear_json(it)).collect::<Vec<_>>(),
-            "refusedInputs": self.refused,
-            "lostInputs": self.lost,
+            "clears": self.analysis.clears.all.iter().map(|it| self.clear_json(it)).collect::<Vec<_>>(),
+            "refusedInputs": self.analysis.refused,
+            "lostInputs": self.analysis.lost,
         })
     }
 

@@ -18,7 +18,7 @@ pub use summary::Findings;
 pub use wait::{Counts, Failure, Obstacle, Outcome, Wait};
 
 /// A text in lines, all of which begin in the same column. A line does not end at a no-break space.
-pub(super) fn paragraph(out: &mut String, head: &str, text: &str) {
+pub fn paragraph(out: &mut String, head: &str, text: &str) {
     let indent = head.chars().count();
     let (mut line, mut is_empty) = (head.to_owned(), true);
     for word in text.split(' ') {

@@ -76,8 +76,8 @@ impl<T> Longest<T> {
     }
 
     /// The longest first.
-    pub(super) fn into_sorted(self) -> Vec<T> {
-        self.items.into_values().rev().collect()
+    pub(super) fn take_sorted(&mut self) -> Vec<T> {
+        std::mem::take(&mut self.items).into_values().rev().collect()
     }
 }
 
@@ -160,10 +160,10 @@ mod tests {
         for (item, millis) in [(1, 5), (2, 9), (3, 5), (4, 1), (5, 9), (6, 7)] {
             longest.add(Duration::from_millis(millis), || item);
         }
-        assert_eq!(longest.into_sorted(), [2, 5, 6]);
+        assert_eq!(longest.take_sorted(), [2, 5, 6]);
         let mut none = Longest::new(0);
         none.add(Duration::ZERO, || 1);
-        assert!(none.into_sorted().is_empty());
+        assert!(none.take_sorted().is_empty());
     }
 
     #[test]

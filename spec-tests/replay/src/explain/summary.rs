@@ -9,7 +9,6 @@ use cenote_core::pool::Instant;
 use cenote_core::trace::TraceHeader;
 
 use super::analysis::{Analysis, Group, Members, Requests, Use};
-use super::clears::Clears;
 use super::leaks::Leaks;
 use super::paragraph;
 use super::statistics::{Intervals, Quantiles, Sample};
@@ -27,33 +26,18 @@ pub struct Findings {
     pub(super) start: Instant,
     pub(super) steps: u64,
     pub(super) clock: Clock,
-    pub(super) requests: Requests,
+    pub(super) analysis: Analysis,
     pub(super) waiting: u64,
     pub(super) groups: Vec<(Group, Members)>,
     pub(super) slowest: Vec<Wait>,
     pub(super) waits: Quantiles,
-    samples: Samples,
+    /// The lengths of the uses that ended.
+    pub(super) uses: Quantiles,
     pub(super) leaks: Leaks,
-    pub(super) clears: Clears,
-    pub(super) refused: u64,
-    pub(super) lost: u64,
-    pub(super) waiting_max: u64,
-    /// For how long the trace was counted.
-    duration: Duration,
     max_pool_size: Option<u32>,
     max_connecting: u32,
-    /// The median.
-    use_time: Option<Duration>,
     /// What became of the server of the pool, if that is known.
     server: Option<ServerHistory>,
-}
-
-#[derive(Clone, Debug)]
-struct Samples {
-    arrivals: Sample<Instant>,
-    created: Sample<Instant>,
-    uses: Sample<(Instant, Duration)>,
-    establishments: Sample<(Instant, Duration)>,
 }
 
 impl Findings {
@@ -72,22 +56,23 @@ impl Findings {
         for wait in &waiting {
             analysis.slowest.add(wait.duration(), || wait.clone());
         }
-        let Analysis { arrivals, created, uses, establishments, .. } = analysis;
-        let (from, to) = analysis.counted.unwrap_or((end, end));
-        let lengths = Quantiles::of(uses.items().iter().map(|&(_, held)| held));
-        let ended = analysis.long_uses.into_sorted();
+        let durations = |sample: &Sample<(Instant, Duration)>| {
+            Quantiles::of(sample.items().iter().map(|&(_, duration)| duration))
+        };
+        let (waits, uses) = (durations(&analysis.waits), durations(&analysis.uses));
+        let ended = analysis.long_uses.take_sorted();
         let longest = ended.first().map(|ended| ended.held(end));
         let leaks = Leaks::new(
             holders.connections.iter().filter_map(|(&number, it)| Use::of(number, it, holders)),
             ended,
-            (lengths.median(), longest),
+            (uses.median(), longest),
             (longer_than, options.leak_detection_threshold),
             end,
         );
         for clear in &mut analysis.clears.all {
             clear.because = server.as_ref().and_then(|server| server.lost_at(clear.at));
         }
-        let mut groups: Vec<_> = analysis.groups.into_iter().collect();
+        let mut groups: Vec<_> = std::mem::take(&mut analysis.groups).into_iter().collect();
         // Failures first, and the most frequent ones of these.
         groups.sort_by_key(|(group, members)| {
             (matches!(group, Group::Waited(_)), std::cmp::Reverse(members.count))
@@ -98,19 +83,13 @@ impl Findings {
             start: header.start,
             steps: reader.steps(),
             clock,
-            requests: analysis.counts,
             waiting: waiting.len() as u64,
             groups,
-            slowest: analysis.slowest.into_sorted(),
-            waits: Quantiles::of(analysis.waits.items().iter().map(|&(_, waited)| waited)),
-            use_time: lengths.median(),
-            samples: Samples { arrivals, created, uses, establishments },
+            slowest: analysis.slowest.take_sorted(),
+            waits,
+            uses,
             leaks,
-            clears: analysis.clears,
-            refused: analysis.refused,
-            lost: analysis.lost,
-            waiting_max: analysis.waiting_max,
-            duration: to.saturating_since(from),
+            analysis,
             max_pool_size: pool.snapshot().max_pool_size,
             max_connecting: pool.snapshot().max_connecting,
             server,
@@ -189,12 +168,12 @@ impl Findings {
 
     /// The counts of each clear.
     pub fn clears(&self, at_most: usize) -> String {
-        self.clears.table(&self.clock, at_most)
+        self.analysis.clears.table(&self.clock, at_most)
     }
 
     /// All about one clear, by number from 1.
     pub fn clear(&self, number: u64) -> Option<String> {
-        self.clears.one(number, &self.clock)
+        self.analysis.clears.one(number, &self.clock)
     }
 
     /// The uses that look like leaks, and a line about each.
@@ -204,11 +183,11 @@ impl Findings {
 
     /// How many clears there were.
     pub fn clear_count(&self) -> usize {
-        self.clears.all.len()
+        self.analysis.clears.all.len()
     }
 
     fn requests(&self, text: &mut String) {
-        let Requests { at_once, after_wait, failed } = self.requests;
+        let Requests { at_once, after_wait, failed } = self.analysis.counts;
         let all = at_once + after_wait + failed + self.waiting;
         let mut line = format!(
             "{}: {} served at once, {} after a wait, {} failed",
@@ -220,7 +199,7 @@ impl Findings {
         if self.waiting > 0 {
             let _ = write!(line, ", {} waiting at the end", grouped(self.waiting));
         }
-        let _ = write!(line, "; at most {} waited at once", grouped(self.waiting_max));
+        let _ = write!(line, "; at most {} waited at once", grouped(self.analysis.waiting_max));
         paragraph(text, "requests   ", &line);
         let quantiles = |name: &str, quantiles: &Quantiles, text: &mut String| {
             if let (Some(median), Some(high)) = (quantiles.median(), quantiles.at(99)) {
@@ -234,25 +213,20 @@ impl Findings {
             }
         };
         quantiles("waits", &self.waits, text);
-        quantiles("uses", &self.uses(), text);
-        if self.refused > 0 {
+        quantiles("uses", &self.uses, text);
+        if self.analysis.refused > 0 {
             let _ = writeln!(
                 text,
                 "{:<11}{} refused by the pool: a bug of the program that recorded; --shrink misuse \
                  finds it",
                 "misuse",
-                counted(self.refused, "input was", "inputs were")
+                counted(self.analysis.refused, "input was", "inputs were")
             );
         }
-        if self.lost > 0 {
-            let lost = counted(self.lost, "input was", "inputs were");
+        if self.analysis.lost > 0 {
+            let lost = counted(self.analysis.lost, "input was", "inputs were");
             let _ = writeln!(text, "{:<11}{lost} not recorded", "gaps");
         }
-    }
-
-    /// The lengths of the uses that ended.
-    pub(super) fn uses(&self) -> Quantiles {
-        Quantiles::of(self.samples.uses.items().iter().map(|&(_, held)| held))
     }
 
     /// Why the requests of a group failed, or what they waited for.
@@ -305,11 +279,11 @@ impl Findings {
         };
         // What few waited for explains itself.
         let all = match group {
-            Group::Failed(..) => self.requests.failed,
-            Group::Waited(_) => self.requests.after_wait,
+            Group::Failed(..) => self.analysis.counts.failed,
+            Group::Waited(_) => self.analysis.counts.after_wait,
         };
         // And so does what only waited for less than a use takes.
-        let use_time = self.use_time.unwrap_or_default();
+        let use_time = self.uses.median().unwrap_or_default();
         let is_short = matches!(group, Group::Waited(_)) && members.longest.duration() <= use_time;
         if members.count * 20 < all || is_short {
             return None;
@@ -337,7 +311,7 @@ impl Findings {
                  lists them"
             );
         }
-        let uses = Compared::of(&self.samples.uses, during);
+        let uses = Compared::of(&self.analysis.uses, during);
         if let Some((then, otherwise)) = uses.slower() {
             return format!(
                 "slow uses: half of them took more than {then} then, {otherwise} otherwise; look at the \
@@ -346,21 +320,21 @@ impl Findings {
         }
         format!(
             "more work than connections: {}; half of the uses {}",
-            self.rates(&self.samples.arrivals, during),
+            self.rates(&self.analysis.arrivals, during),
             uses.tell("took more than")
         )
     }
 
     fn establishing(&self, during: &Intervals) -> String {
-        let times = Compared::of(&self.samples.establishments, during);
+        let times = Compared::of(&self.analysis.establishments, during);
         if let Some((then, otherwise)) = times.slower() {
             return format!(
                 "slow establishment: half took more than {then} then, {otherwise} otherwise; look at \
                  the network and the server"
             );
         }
-        let created = self.samples.created.items().iter().filter(|&&at| during.contains(at));
-        let created = created.count() as u64 * self.samples.created.stride();
+        let created = self.analysis.created.items().iter().filter(|&&at| during.contains(at));
+        let created = created.count() as u64 * self.analysis.created.stride();
         let median = times.then.median().or_else(|| times.otherwise.median());
         let limit = median.filter(|median| !median.is_zero()).map(|median| {
             let rate = f64::from(self.max_connecting) / median.as_secs_f64();
@@ -372,13 +346,13 @@ impl Findings {
             counted(created, "was created", "were created"),
             times.tell("took more than"),
             limit.unwrap_or_default(),
-            self.rates(&self.samples.arrivals, during)
+            self.rates(&self.analysis.arrivals, during)
         )
     }
 
     fn paused(&self) -> Option<String> {
         let mut causers: Vec<_> =
-            self.clears.all.iter().filter(|clear| clear.failed() > 0).collect();
+            self.analysis.clears.all.iter().filter(|clear| clear.failed() > 0).collect();
         causers.sort_by_key(|clear| std::cmp::Reverse(clear.failed()));
         let clear = causers.first()?;
         if let Some(service) = &clear.service {
@@ -409,8 +383,10 @@ impl Findings {
             let count = (count * times.stride()) as f64;
             (time > SHORT).then(|| grouped((count / time.as_secs_f64()).round() as u64))
         };
+        let counted =
+            self.analysis.counted.map_or(Duration::ZERO, |(from, to)| to.saturating_since(from));
         let then = rate(inside, during.total());
-        match (then, rate(outside, self.duration.saturating_sub(during.total()))) {
+        match (then, rate(outside, counted.saturating_sub(during.total()))) {
             (Some(then), Some(otherwise)) => {
                 format!("{then} requests a second then, {otherwise} otherwise")
             }
@@ -420,7 +396,7 @@ impl Findings {
     }
 
     fn clears_line(&self) -> String {
-        match self.clears.all.as_slice() {
+        match self.analysis.clears.all.as_slice() {
             [] => "none".to_owned(),
             [one] => format!(
                 "one at {} ({}){}; --clear {}",
@@ -431,7 +407,7 @@ impl Findings {
             ),
             [first, .., last] => format!(
                 "{}, {} to {}; --clears lists them",
-                self.clears.all.len(),
+                self.analysis.clears.all.len(),
                 self.clock.short(first.at),
                 self.clock.short(last.at)
             ),

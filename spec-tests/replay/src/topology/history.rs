@@ -88,11 +88,8 @@ impl History {
     /// With the times on the clock of a trace with this origin: that of the same client has the same one.
     #[must_use]
     pub fn on_clock(mut self, origin: i64) -> Self {
-        let ahead = i128::from(self.header.origin) - i128::from(origin);
-        let shift = |at: Instant| {
-            let at = i128::from(at.as_nanos()) + ahead * 1_000_000;
-            Instant::from_nanos(u64::try_from(at.max(0)).unwrap_or(u64::MAX))
-        };
+        let ahead = self.header.origin.saturating_sub(origin);
+        let shift = |at: Instant| shifted(at, ahead);
         self.header.start = shift(self.header.start);
         self.end = shift(self.end);
         self.changes.iter_mut().for_each(|change| change.at = shift(change.at));
@@ -140,6 +137,13 @@ impl History {
         spans.sort_by_key(|span| span.from);
         spans
     }
+}
+
+/// The same time on a clock that is behind by these milliseconds.
+#[must_use]
+pub fn shifted(at: Instant, milliseconds: i64) -> Instant {
+    let at = i128::from(at.as_nanos()) + i128::from(milliseconds) * 1_000_000;
+    Instant::from_nanos(u64::try_from(at.max(0)).unwrap_or(u64::MAX))
 }
 
 impl Span {

@@ -2,30 +2,26 @@
 
 use cenote_core::topology::{Input, ServerId};
 use cenote_core::trace::topology::{ActionRecord, Step};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::step_reader::View;
 use crate::clock::Clock;
-use crate::json::seconds;
+use crate::json::{present, seconds};
 
 /// A step with its actions and the topology afterwards.
 pub fn step(view: &View<'_>, clock: &Clock) -> Value {
     let step = view.step;
-    let mut object = Map::new();
-    object.insert("step".into(), step.number.into());
-    object.insert("byte".into(), step.byte.into());
-    object.insert("at".into(), seconds(step.at).into());
-    if let Some(time) = clock.iso(step.at) {
-        object.insert("time".into(), time.into());
-    }
-    object.insert("input".into(), input(step));
-    if let Some(lost) = step.lost_before {
-        object.insert("lostBefore".into(), lost.into());
-    }
     let actions = view.actions.iter().map(|it| action(&ActionRecord::of(it)));
-    object.insert("actions".into(), actions.collect());
-    object.insert("topology".into(), topology(view));
-    Value::Object(object)
+    present(json!({
+        "step": step.number,
+        "byte": step.byte,
+        "at": seconds(step.at),
+        "time": clock.iso(step.at),
+        "input": input(step),
+        "lostBefore": step.lost_before,
+        "actions": actions.collect::<Vec<_>>(),
+        "topology": topology(view),
+    }))
 }
 
 fn input(step: &Step) -> Value {
@@ -50,19 +46,13 @@ fn input(step: &Step) -> Value {
 }
 
 fn action(action: &ActionRecord) -> Value {
-    let mut object = Map::new();
-    object.insert("name".into(), action.name.into());
-    if let Some(server) = &action.server {
-        object.insert("server".into(), server.to_string().into());
-    }
-    if let Some(ServerId(id)) = action.id {
-        object.insert("id".into(), id.into());
-    }
-    if let Some([was, now]) = action.change {
-        object.insert("was".into(), was.into());
-        object.insert("now".into(), now.into());
-    }
-    Value::Object(object)
+    present(json!({
+        "name": action.name,
+        "server": action.server.as_ref().map(ToString::to_string),
+        "id": action.id.map(|ServerId(id)| id),
+        "was": action.change.map(|[was, _]| was),
+        "now": action.change.map(|[_, now]| now),
+    }))
 }
 
 fn topology(view: &View<'_>) -> Value {

@@ -9,7 +9,7 @@ mod step_reader;
 mod summary;
 
 pub use change::{Change, Effect, unchanged};
-pub use history::{History, Span};
+pub use history::{History, Span, shifted};
 pub use json::step as step_json;
 pub use server::{Reason, ServerHistory};
 pub use step_reader::{StepReader, View};

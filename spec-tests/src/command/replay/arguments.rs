@@ -8,7 +8,8 @@ use cenote_core::pool::Instant;
 use cenote_core::trace::TraceHeader;
 use cenote_replay::clock::{self, Clock, TimePoint, UtcOffset};
 use cenote_replay::condition::Condition;
-use cenote_replay::filter;
+use cenote_replay::explain::paragraph;
+use cenote_replay::filter::{self, Names};
 use cenote_replay::shrink::Property;
 use cenote_replay::topology::{History, ServerHistory};
 use cenote_replay::what_if::{Goal, Grid, Loop};
@@ -20,7 +21,7 @@ use crate::command::output::expect_different;
 
 /// Arguments of `cenote replay`.
 #[derive(Clone, Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = after_help())]
 pub struct Arguments {
     /// Trace file; `-` is standard input. Several traces of one client, or the folder that has them: of its
     /// pools and of its topology
@@ -219,6 +220,17 @@ const CHOSEN: &str = "Which steps";
 const INSTEAD: &str = "Other outputs";
 const PREDICTED: &str = "Predictions";
 
+fn after_help() -> String {
+    let names = Names::ALL.map(|names| {
+        let [of_pools, of_topologies] = names.of_traces().map(|names| names.join(", "));
+        let mut told = format!("{names:?} (--type, {}=):\n", names.word());
+        paragraph(&mut told, "  ", &of_pools);
+        paragraph(&mut told, "  of a topology: ", &of_topologies);
+        told
+    });
+    format!("{EXAMPLES}\n{}\n{STATUS}", names.concat())
+}
+
 const EXAMPLES: &str = "\
 Examples:
   cenote replay incident.bson --quiet            does it agree with what was recorded?
@@ -237,25 +249,9 @@ Examples:
   cenote replay incident.bson --what-if 'maxPoolSize=20,40; maxConnecting=2,8'
   cenote replay incident.bson --what-if 'maxPoolSize=40' --html both.html
   cenote replay incident.bson --advise 'p99 wait < 5 ms'
+";
 
-Inputs (--type, input=):
-  CheckOutRequested, CheckOutCancelled, CheckedIn, Repurposed, Handshaken, EstablishSucceeded,
-  EstablishFailed, IdleClosedByPeer, DrainSucceeded, DrainFailed, DrainProgress, RetireConnections,
-  ReleaseIdle, Ready, Close, Timer, ResetAfterFork, Clear, SetOptions
-Events (--type, event=):
-  ConnectionPoolCreated, ConnectionPoolReady, ConnectionPoolCleared, ConnectionPoolClosed,
-  ConnectionCreated, ConnectionReady, ConnectionClosed, ConnectionCheckOutStarted,
-  ConnectionCheckOutFailed, ConnectionCheckedOut, ConnectionCheckedIn,
-  ConnectionPendingResponseStarted, ConnectionPendingResponseSucceeded,
-  ConnectionPendingResponseFailed
-Actions (--type, action=):
-  StartEstablish, AbortEstablish, Deliver, CloseSocket, Interrupt, ReportLeak, StartDrain,
-  AbortDrain, ReportUnanswered
-
-Of a topology (--type, input=, event=, action=):
-  Described, Hosts, Close, TopologyOpening, TopologyDescriptionChanged, TopologyClosed, ServerOpening,
-  ServerDescriptionChanged, ServerClosed, AddServer, RemoveServer
-
+const STATUS: &str = "\
 Exit status: 0 everything recorded agrees, and no input was refused; 1 it does not, an input was refused,
 or a condition was not met; 2 bad usage, or an unreadable trace.";
 

@@ -7,7 +7,7 @@ use cenote_core::pool::{Action, Event, Input, Instant};
 use cenote_replay::clock::Clock;
 use cenote_replay::step_reader::View;
 use cenote_replay::text::{self, counted};
-use cenote_replay::topology::{History, summary};
+use cenote_replay::topology::{History, shifted, summary};
 
 use super::explain::explain;
 use super::played::Played;
@@ -145,11 +145,6 @@ impl Timeline {
         }
         Ok(())
     }
-}
-
-fn shifted(at: Instant, milliseconds: i64) -> Instant {
-    let at = i128::from(at.as_nanos()) + i128::from(milliseconds) * 1_000_000;
-    Instant::from_nanos(u64::try_from(at.max(0)).unwrap_or(u64::MAX))
 }
 
 /// What monitors and the client do to a pool, if it has an effect.

@@ -1,33 +1,29 @@
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use cenote_check::{Checker, Limits, Line, Report};
 use cenote_core::address::ServerAddress;
 use cenote_core::error::ConnectionError;
 use cenote_core::pool::Event;
 use cenote_tokio::PoolEvent;
 
 use crate::event_json;
-use cenote_check::{Checker, Limits, Line, Report};
 
 /// Receives the events of one pool, checks them in a thread of its own, and writes them into a file
 /// if asked. Sending blocks only while [`BACKLOG`] events are unchecked, which bounds memory.
 #[derive(Debug)]
 pub(super) struct EventChecker {
-    thread: JoinHandle<io::Result<Report>>,
-    /// When it must have ended.
-    deadline: Arc<OnceLock<Instant>>,
+    thread: JoinHandle<()>,
+    judged: Receiver<io::Result<Report>>,
 }
 
 /// How long a pool may emit events after the report was asked for. By then it is closed.
 const PATIENCE: Duration = Duration::from_secs(30);
-
-/// How often it checks the deadline.
-const STEP: Duration = Duration::from_millis(50);
 
 /// The maximum number of unchecked events.
 const BACKLOG: usize = 1 << 16;
@@ -59,11 +55,11 @@ impl EventChecker {
     pub(super) fn new(events: Option<&Path>) -> io::Result<(Self, EventSender)> {
         let file = events.map(File::create).transpose()?.map(BufWriter::new);
         let (tell, told) = sync_channel(BACKLOG);
+        let (judge_done, judged) = sync_channel(1);
         let thread = thread::Builder::new().name("cenote-checker".to_owned());
-        let deadline = Arc::<OnceLock<Instant>>::default();
-        let until = Arc::clone(&deadline);
-        let thread = thread.spawn(move || judge(&told, file, &until))?;
-        Ok((Self { thread, deadline }, EventSender { began: Instant::now(), tell }))
+        // If there is no receiver any more, there was no patience any more.
+        let thread = thread.spawn(move || drop(judge_done.send(judge(&told, file))))?;
+        Ok((Self { thread, judged }, EventSender { began: Instant::now(), tell }))
     }
 
     /// Whether it has given up already, which only a trouble with the file makes it do.
@@ -78,25 +74,15 @@ impl EventChecker {
     }
 
     fn report_within(self, patience: Duration) -> io::Result<Report> {
-        self.deadline.get_or_init(|| Instant::now() + patience);
-        self.thread.join().unwrap_or_else(|_| Err(io::Error::other("the checker panicked")))
+        let why = "the pool was closed, but is not gone: what it may still tell cannot be judged";
+        let late = |_| Err(io::Error::new(io::ErrorKind::TimedOut, why));
+        self.judged.recv_timeout(patience).unwrap_or_else(late)
     }
 }
 
-fn judge(
-    told: &Receiver<Heard>,
-    mut file: Option<BufWriter<File>>,
-    deadline: &OnceLock<Instant>,
-) -> io::Result<Report> {
+fn judge(told: &Receiver<Heard>, mut file: Option<BufWriter<File>>) -> io::Result<Report> {
     let mut checker = Checker::new(Limits::default());
-    loop {
-        let is_late = deadline.get().is_some_and(|deadline| Instant::now() > *deadline);
-        let (at, address, event) = match told.recv_timeout(STEP) {
-            Err(RecvTimeoutError::Disconnected) => break,
-            Ok(_) | Err(RecvTimeoutError::Timeout) if is_late => return Err(never_gone()),
-            Err(RecvTimeoutError::Timeout) => continue,
-            Ok(heard) => heard,
-        };
+    for (at, address, event) in told {
         checker.tell(&Line::of(&event, &address, at));
         if let Some(file) = &mut file {
             serde_json::to_writer(&mut *file, &event_json::line(&event, &address, at))?;
@@ -107,13 +93,10 @@ fn judge(
     Ok(checker.finish())
 }
 
-fn never_gone() -> io::Error {
-    let what = "the pool was closed, but is not gone: what it may still tell cannot be judged";
-    io::Error::new(io::ErrorKind::TimedOut, what)
-}
-
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
     use super::*;
 
     /// It ends, whether events stop or go on for ever.
@@ -121,13 +104,16 @@ mod tests {
     fn a_pool_that_does_not_go_away_is_an_error() {
         for goes_on in [false, true] {
             let (checker, ear) = EventChecker::new(None).unwrap();
+            let is_over = Arc::new(AtomicBool::new(!goes_on));
+            let over = Arc::clone(&is_over);
             let tell = thread::spawn(move || {
                 let address = Arc::new("a:1".parse().unwrap());
-                while goes_on && ear.tell_one(&address) {}
+                while !over.load(Ordering::Relaxed) && ear.tell_one(&address) {}
                 ear
             });
             let error = checker.report_within(Duration::from_millis(1)).unwrap_err();
             assert_eq!(error.kind(), io::ErrorKind::TimedOut, "{error}");
+            is_over.store(true, Ordering::Relaxed);
             drop(tell.join().unwrap());
         }
     }
