@@ -5,9 +5,9 @@
 
 pub mod blocking;
 pub mod command;
-#[cfg(feature = "conform")]
-pub mod conform;
 pub mod conversation;
+#[cfg(feature = "conform")]
+pub mod formats;
 pub mod proxy;
 pub mod sockets;
 pub mod workload;

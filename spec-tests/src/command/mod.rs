@@ -13,6 +13,8 @@ pub mod record;
 pub mod replay;
 pub mod run;
 pub mod signals;
+#[cfg(feature = "conform")]
+mod test_report;
 #[cfg(all(unix, feature = "top"))]
 pub mod top;
 pub mod usage;

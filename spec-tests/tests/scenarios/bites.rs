@@ -1,6 +1,6 @@
 //! Scenarios that are spoiled, and what the runner says to each.
 
-use cenote::conform::Verdict;
+use cenote::formats::Verdict;
 use serde_json::{Value, json};
 
 use crate::{array, scenario, verdict};

@@ -1,6 +1,6 @@
 //! Each expectation of what is logged, spoiled; and each setting, changed.
 
-use cenote::conform::{Document, Verdict};
+use cenote::formats::{Document, Verdict};
 use serde_json::{Value, json};
 
 use crate::{folder, play_changed, verdict};

@@ -10,7 +10,7 @@ mod uri;
 
 use std::path::{Path, PathBuf};
 
-use cenote::conform::{Document, Outcome, Place, Target, Unreadable, Verdict, cmap};
+use cenote::formats::{Document, Outcome, Place, Target, Unreadable, Verdict, cmap};
 use serde_json::{Value, json};
 
 pub(crate) fn folder() -> PathBuf {

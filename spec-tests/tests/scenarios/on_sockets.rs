@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use cenote::conform::{
+use cenote::formats::{
     self, Document, Outcome, Place, Played, Reason, Target, Unplayed, Verdict, cmap,
 };
 use serde_json::{Value, json};
@@ -39,7 +39,7 @@ fn array<'a>(document: &'a mut Value, key: &str) -> &'a mut Vec<Value> {
 #[test]
 fn every_scenario_passes() {
     let Played { outcomes, unplayed } =
-        conform::play(&[folder()], &SHELLS, &Place::Endpoint).unwrap();
+        formats::play(&[folder()], &SHELLS, &Place::Endpoint).unwrap();
     assert_eq!(unplayed, []);
     assert_eq!(outcomes.len(), 56 * SHELLS.len());
     let mut not_here = Vec::new();
@@ -275,7 +275,7 @@ fn what_has_no_sockets_is_not_played_on_them() {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("on-sockets/uri-options/tests");
     std::fs::create_dir_all(&folder).unwrap();
     std::fs::write(folder.join("some.json"), r#"{ "tests": [] }"#).unwrap();
-    let played = conform::play(&[&folder], &SHELLS, &Place::Endpoint).unwrap();
+    let played = formats::play(&[&folder], &SHELLS, &Place::Endpoint).unwrap();
     let reason = Reason::NotApplicable("played on core alone".to_owned());
     let unplayed = vec![Unplayed { file: folder.join("some.json"), reason }];
     assert_eq!(played, Played { outcomes: Vec::new(), unplayed });

@@ -1,6 +1,6 @@
 //! Scenarios that are spoiled so that they are no test any more.
 
-use cenote::conform::Unreadable;
+use cenote::formats::Unreadable;
 use serde_json::{Value, json};
 
 use crate::{array, play_changed, scenario};

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use cenote::conform::{
+use cenote::formats::{
     self, Document, Outcome, Place, Played, Reason, Target, Unreadable, Verdict, unified,
 };
 use serde_json::{Value, json};
@@ -17,7 +17,7 @@ fn folder() -> PathBuf {
 #[test]
 fn every_scenario_passes() {
     let Played { outcomes, unplayed } =
-        conform::play(&[folder()], &SHELLS, &Place::Endpoint).unwrap();
+        formats::play(&[folder()], &SHELLS, &Place::Endpoint).unwrap();
     assert_eq!(unplayed, []);
     assert_eq!(outcomes.len(), 7 * SHELLS.len());
     for Outcome { file, target, verdict, description } in outcomes {
@@ -287,9 +287,9 @@ fn what_is_not_known_is_refused() {
 #[test]
 fn it_needs_an_endpoint() {
     let server = endpoint();
-    let foreign = conform::Foreign::new(&server.uri()).unwrap();
+    let foreign = formats::Foreign::new(&server.uri()).unwrap();
     let place = Place::Server(Box::new(foreign));
-    let played = conform::play(&[folder()], &SHELLS, &place).unwrap();
+    let played = formats::play(&[folder()], &SHELLS, &place).unwrap();
     assert_eq!((played.outcomes.len(), played.unplayed.len()), (0, 5));
     let reason = "played against the mock server alone".to_owned();
     assert!(played.unplayed.iter().all(|it| it.reason == Reason::NotApplicable(reason.clone())));
@@ -300,16 +300,16 @@ fn it_needs_an_endpoint() {
 #[test]
 fn other_files_are_played_against_any_server() {
     let server = endpoint();
-    let place = Place::Server(Box::new(conform::Foreign::new(&server.uri()).unwrap()));
+    let place = Place::Server(Box::new(formats::Foreign::new(&server.uri()).unwrap()));
     let file = folder().with_file_name("cmap").join("failure-frees-a-permit.yml");
     let mut document = Document::read(&file).unwrap().into_value();
     for target in SHELLS {
-        let played = conform::play(&[&file], &[target], &place).unwrap();
+        let played = formats::play(&[&file], &[target], &place).unwrap();
         assert_eq!(played.outcomes[0].verdict, Verdict::Passed, "on {target}");
     }
     document["runOn"] = json!([{ "minServerVersion": "99.0" }]);
     let document = Document::of(&file, document);
-    let outcomes = conform::cmap::play_document(&document, Target::Mio, &place).unwrap();
+    let outcomes = formats::cmap::play_document(&document, Target::Mio, &place).unwrap();
     assert!(matches!(outcomes[0].verdict, Verdict::NotApplicable(_)), "{outcomes:?}");
 }
 

@@ -2,14 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
-use cenote::conform::{self, Place, Played, Target, Unreadable, Verdict, uri::play};
+use cenote::formats::{self, Place, Played, Target, Unreadable, Verdict, uri::play};
 use serde_json::{Value, json};
 
 /// Our own tests, of what the official ones leave out.
 #[test]
 fn every_scenario_passes() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios/uri");
-    let played = conform::play(&[folder], &[Target::Core], &Place::Endpoint).expect("test files");
+    let played = formats::play(&[folder], &[Target::Core], &Place::Endpoint).expect("test files");
     let Played { outcomes, unplayed } = played;
     assert_eq!(unplayed, []);
     assert_eq!(outcomes.len(), 10);
@@ -145,7 +145,7 @@ fn files_about_srv_records() {
         let readme = path.parent().expect("a folder").with_file_name("README.md");
         std::fs::write(readme, page).expect("writable");
         let targets = [Target::Core, Target::Tokio, Target::Mio, Target::Smol];
-        let played = conform::play(&[path], &targets, &Place::Endpoint).expect("a test file");
+        let played = formats::play(&[path], &targets, &Place::Endpoint).expect("a test file");
         assert_eq!((played.unplayed, played.outcomes.len()), (Vec::new(), 4), "{name}");
         for outcome in played.outcomes {
             assert_eq!(outcome.verdict, expected, "{name} on {}", outcome.target.name());

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use cenote::conform::{Document, Target};
+use cenote::formats::{Document, Target};
 
 use super::ids::ids;
 use super::{files_in, read};
