@@ -28,8 +28,7 @@ pub struct Arguments {
     /// Number of inputs before faults stop, or the world ends; recovery takes as many more as it needs
     #[arg(long, allow_negative_numbers = true, default_value_t = 2000, value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
     steps: u64,
-    /// Establish, use and monitor connections over virtual sockets, with authentication, compression and
-    /// proxies. Slower; counts the inputs of all three machines
+    /// Establish and use connections in real conversations over virtual sockets, with authentication. Slower
     #[arg(long, conflicts_with = "deployment")]
     wire: bool,
     /// A client among the servers of a deployment, which hold elections, are split and reconfigured, come and go,

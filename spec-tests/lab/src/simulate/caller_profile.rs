@@ -53,21 +53,19 @@ impl CallerProfile {
         }
     }
 
-    /// Draws a check-out. The latencies are those of deadlines and of cancellations, in units of
-    /// `times`.
+    /// Draws a check-out. The latencies are those of deadlines and of cancellations.
     pub(super) fn request(
         self,
         random: &mut SplitMix,
         [allowed, patience]: [Latency; 2],
-        times: u32,
     ) -> Request {
         let mut request = Request::default();
         if random.one_in(self.deadline) {
             request.is_late = random.one_in(8);
-            request.allowed = Some(allowed.draw(random) * times);
+            request.allowed = Some(allowed.draw(random));
         }
         if random.one_in(self.cancels) {
-            request.cancels_after = Some(patience.draw(random) * times);
+            request.cancels_after = Some(patience.draw(random));
         }
         if random.one_in(self.pins) {
             request.purpose = if random.flip() { Purpose::Cursor } else { Purpose::Transaction };

@@ -3,13 +3,13 @@
 use std::io;
 
 use cenote_core::pool::{Input, PoolOptions};
-use cenote_core::trace::Traced;
+use cenote_core::trace::{Cause, Traced};
 
 use super::plan::Plan;
 use super::subject::{Fed, Judges};
-use super::world::{Transport, World};
+use super::world::World;
 use super::{NEVER_STOPPED, create, run_world};
-use crate::lockstep::map_input;
+use crate::lockstep::{Tagged, map_input};
 use crate::shrink::{self, Fault};
 use cenote_replay::history::{Entry, History};
 use cenote_replay::record;
@@ -29,28 +29,23 @@ pub struct Evidence {
 /// # Errors
 ///
 /// I/O errors of writing the trace to memory, which do not occur in practice.
-pub(super) fn evidence<T: Transport>(
-    plan: &Plan<T::Parameters>,
-    has_model: bool,
-) -> io::Result<Option<Evidence>> {
+pub(super) fn evidence(plan: &Plan, has_model: bool) -> io::Result<Option<Evidence>> {
     let judges = Judges { has_model, keeps_inputs: true };
-    let Ok(mut world) = create(|| World::<T>::new(plan, judges, &NEVER_STOPPED)) else {
+    let Ok(mut world) = create(|| World::new(plan, judges, &NEVER_STOPPED)) else {
         return Ok(None);
     };
-    of_world(&mut world)
-}
-
-pub(super) fn of_world<T: Transport>(world: &mut World<'_, T>) -> io::Result<Option<Evidence>> {
-    let outcome = run_world(world);
+    let outcome = run_world(&mut world);
     let kept = outcome.err().and_then(|_| world.subject.kept.take());
-    kept.map(|kept| shrink::<T>(&world.plan.options, kept)).transpose()
+    kept.map(|kept| shrink(&plan.options, kept)).transpose()
 }
 
-fn shrink<T: Transport>(options: &PoolOptions, kept: Vec<Fed<T::Types>>) -> io::Result<Evidence> {
+fn shrink(options: &PoolOptions, kept: Vec<Fed<Tagged>>) -> io::Result<Evidence> {
     let bytes = record::beginning(options, Vec::new())?;
     let (mut history, _) = History::read(bytes.as_slice()).map_err(io::Error::other)?;
-    let entry = |(at, input): Fed<T::Types>| {
-        let input: Input<Traced> = map_input(input, |id| id, |_| (), T::traced);
+    // Causes are told apart by their numbers.
+    let traced = |cause| Cause { text: Some(format!("cause {cause}").into()), ..Cause::default() };
+    let entry = |(at, input): Fed<Tagged>| {
+        let input: Input<Traced> = map_input(input, |id| id, |_| (), traced);
         Entry { at, input, refused: false, place: None }
     };
     history.inputs = kept.into_iter().map(entry).collect();

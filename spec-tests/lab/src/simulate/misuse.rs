@@ -3,164 +3,74 @@
 use std::time::Duration;
 
 use cenote_core::pool::{
-    ConnId, Health, Input, InvalidOptions, Maintenance, PoolOptions, PoolTypes, Purpose, WaiterId,
+    ConnId, Health, Input, InvalidOptions, Maintenance, PoolOptions, Purpose, WaiterId,
 };
 
 use super::accounting::{Accounting, SocketState};
-use crate::lockstep;
+use crate::lockstep::{self, Tagged};
 use cenote_replay::random::SplitMix;
 
-/// What an invalid input is made of.
-struct Context<'a, F> {
-    accounting: &'a Accounting,
-    is_balanced: bool,
-    random: &'a mut SplitMix,
-    cause: F,
-}
+/// The payload, and the cause, of an invalid input.
+const WRONG: u64 = u64::MAX;
 
-/// An invalid input, if one is possible in the present state. `cause` creates the cause of a failure.
-pub(super) fn misuse<S: PoolTypes<Conn = u64, Waiter = u64>>(
+/// An invalid input, if one is possible in the present state.
+pub(super) fn misuse(
     accounting: &Accounting,
     is_balanced: bool,
     random: &mut SplitMix,
-    cause: impl FnOnce() -> S::Cause,
-) -> Option<Input<S>> {
+) -> Option<Input<Tagged>> {
     let kind = random.below(15);
-    let mut context = Context { accounting, is_balanced, random, cause };
-    match kind {
-        0 => context.check_in_of(is_idle),
-        1 => context.check_in_of(is_opening),
-        2 => context.check_in_of_unknown(),
-        3 => context.success_of(|state| is_idle(state) || is_used(state)),
-        4 => context.failure_of(|state| is_idle(state) || is_used(state)),
-        5 => context.request_under_old_id(),
-        6 => Some(context.foreign_clear()),
-        7 => context.interrupt_of_service(),
-        8 => Some(Input::SetOptions { options: Box::new(unusable_options()) }),
-        9 => Some(context.other_kind_of_pool()),
-        10 => context.unknown_service(),
-        11 => context.hello_twice(),
-        12 => context.end_of_opening(),
-        13 => context.drain_of(|state| is_idle(state) || is_used(state) || is_opening(state)),
-        _ => context.purpose_of(|state| is_idle(state) || is_opening(state)),
-    }
-}
-
-impl<F> Context<'_, F> {
-    fn some(&mut self, wanted: impl Fn(SocketState) -> bool) -> Option<ConnId> {
-        let ids: Vec<_> =
-            self.accounting.sockets().filter(|it| wanted(it.state)).map(|it| it.id).collect();
-        self.random.pick(&ids)
-    }
-
-    fn check_in_of<S>(&mut self, wanted: impl Fn(SocketState) -> bool) -> Option<Input<S>>
-    where
-        S: PoolTypes<Conn = u64>,
-    {
-        let id = self.some(wanted)?;
-        Some(Input::CheckedIn { id, conn: u64::MAX, health: Health::Healthy })
-    }
-
-    fn check_in_of_unknown<S>(self) -> Option<Input<S>>
-    where
-        S: PoolTypes<Conn = u64>,
-        F: FnOnce() -> S::Cause,
-    {
-        let id = ConnId::from_parts(self.accounting.last_connection() + 1, 0);
-        Some(Input::CheckedIn { id, conn: u64::MAX, health: Health::Errored((self.cause)()) })
-    }
-
-    fn success_of<S>(&mut self, wanted: impl Fn(SocketState) -> bool) -> Option<Input<S>>
-    where
-        S: PoolTypes<Conn = u64>,
-    {
-        let id = self.some(wanted)?;
-        Some(Input::EstablishSucceeded { id, conn: u64::MAX })
-    }
-
-    fn failure_of<S>(mut self, wanted: impl Fn(SocketState) -> bool) -> Option<Input<S>>
-    where
-        S: PoolTypes,
-        F: FnOnce() -> S::Cause,
-    {
-        let id = self.some(wanted)?;
-        let overloaded = self.random.flip();
-        Some(Input::EstablishFailed { id, cause: (self.cause)(), overloaded })
-    }
-
-    fn drain_of<S>(&mut self, wanted: impl Fn(SocketState) -> bool) -> Option<Input<S>>
-    where
-        S: PoolTypes<Conn = u64>,
-    {
-        let id = self.some(wanted)?;
-        let progress = self.random.flip();
-        Some(if progress {
-            Input::DrainProgress { id }
-        } else {
-            Input::DrainSucceeded { id, conn: u64::MAX }
-        })
-    }
-
-    fn request_under_old_id<S: PoolTypes<Waiter = u64>>(&self) -> Option<Input<S>> {
-        let id = self.accounting.last_request();
-        let purpose = Purpose::Other;
-        let request = Input::CheckOutRequested { id, waiter: u64::MAX, deadline: None, purpose };
-        (id != WaiterId(0)).then_some(request)
-    }
-
-    /// The kind of clear that this kind of pool does not support.
-    fn foreign_clear<S>(self) -> Input<S>
-    where
-        S: PoolTypes,
-        F: FnOnce() -> S::Cause,
-    {
-        let service = (!self.is_balanced).then(|| lockstep::service(1));
-        Input::Clear { cause: (self.cause)(), interrupt: false, service }
-    }
-
-    fn interrupt_of_service<S>(self) -> Option<Input<S>>
-    where
-        S: PoolTypes,
-        F: FnOnce() -> S::Cause,
-    {
-        let service = self.is_balanced.then(|| lockstep::service(1))?;
-        Some(Input::Clear { cause: (self.cause)(), interrupt: true, service: Some(service) })
-    }
-
-    fn other_kind_of_pool<S: PoolTypes>(&self) -> Input<S> {
-        let options = PoolOptions::default().with_load_balanced(!self.is_balanced);
-        Input::SetOptions { options: Box::new(options) }
-    }
-
-    fn unknown_service<S: PoolTypes>(&mut self) -> Option<Input<S>> {
-        let id = self.some(|state| state == SocketState::Opening { is_greeted: false })?;
-        let service = (!self.is_balanced).then(|| lockstep::service(1));
-        Some(Input::Handshaken { id, service, clears_at_hello: None })
-    }
-
-    fn hello_twice<S: PoolTypes>(&mut self) -> Option<Input<S>> {
-        let id = self.some(|state| state == SocketState::Opening { is_greeted: true })?;
-        let service = self.is_balanced.then(|| lockstep::service(1));
-        Some(Input::Handshaken { id, service, clears_at_hello: None })
-    }
-
-    /// A pending connection cannot be closed as an idle one.
-    fn end_of_opening<S>(mut self) -> Option<Input<S>>
-    where
-        S: PoolTypes,
-        F: FnOnce() -> S::Cause,
-    {
-        let id = self.some(is_opening)?;
-        Some(Input::IdleClosedByPeer { id, cause: (self.cause)() })
-    }
-
-    fn purpose_of<S: PoolTypes>(
-        &mut self,
-        wanted: impl Fn(SocketState) -> bool,
-    ) -> Option<Input<S>> {
-        let id = self.some(wanted)?;
-        Some(Input::Repurposed { id, purpose: Purpose::Cursor })
-    }
+    let wanted: fn(SocketState) -> bool = match kind {
+        0 => is_idle,
+        1 | 12 => is_opening,
+        3 | 4 => |state| is_idle(state) || is_used(state),
+        10 => |state| state == SocketState::Opening { is_greeted: false },
+        11 => |state| state == SocketState::Opening { is_greeted: true },
+        13 => |state| is_idle(state) || is_used(state) || is_opening(state),
+        14 => |state| is_idle(state) || is_opening(state),
+        _ => |_| true,
+    };
+    let ids: Vec<_> = accounting.sockets().filter(|it| wanted(it.state)).map(|it| it.id).collect();
+    let mut id = || random.pick(&ids);
+    let service = |is_given: bool| is_given.then(|| lockstep::service(1));
+    Some(match kind {
+        0 | 1 => Input::CheckedIn { id: id()?, conn: WRONG, health: Health::Healthy },
+        2 => {
+            let unknown = ConnId::from_parts(accounting.last_connection() + 1, 0);
+            Input::CheckedIn { id: unknown, conn: WRONG, health: Health::Errored(WRONG) }
+        }
+        3 => Input::EstablishSucceeded { id: id()?, conn: WRONG },
+        4 => Input::EstablishFailed { id: id()?, cause: WRONG, overloaded: random.flip() },
+        5 => {
+            let id = Some(accounting.last_request()).filter(|&id| id != WaiterId(0))?;
+            let purpose = Purpose::Other;
+            Input::CheckOutRequested { id, waiter: WRONG, deadline: None, purpose }
+        }
+        // The kind of clear that this kind of pool does not support.
+        6 => Input::Clear { cause: WRONG, interrupt: false, service: service(!is_balanced) },
+        7 if is_balanced => Input::Clear { cause: WRONG, interrupt: true, service: service(true) },
+        7 => return None,
+        8 => Input::SetOptions { options: Box::new(unusable_options()) },
+        9 => {
+            let options = PoolOptions::default().with_load_balanced(!is_balanced);
+            Input::SetOptions { options: Box::new(options) }
+        }
+        10 => {
+            Input::Handshaken { id: id()?, service: service(!is_balanced), clears_at_hello: None }
+        }
+        11 => Input::Handshaken { id: id()?, service: service(is_balanced), clears_at_hello: None },
+        // A pending connection cannot be closed as an idle one.
+        12 => Input::IdleClosedByPeer { id: id()?, cause: WRONG },
+        13 => {
+            let id = id()?;
+            if random.flip() {
+                Input::DrainProgress { id }
+            } else {
+                Input::DrainSucceeded { id, conn: WRONG }
+            }
+        }
+        _ => Input::Repurposed { id: id()?, purpose: Purpose::Cursor },
+    })
 }
 
 fn is_idle(state: SocketState) -> bool {

@@ -1,5 +1,6 @@
 //! Simulated worlds: a pool among callers, a server and a monitor, in virtual time, with every kind of fault,
-//! reproducible from a seed.
+//! reproducible from a seed. What connects the pool with its server is a [parameter](Transport): nothing but timers,
+//! or real conversations over [virtual sockets](wire).
 //!
 //! A world has two parts. First, faults occur: the server refuses, stalls and resets connections; callers
 //! cancel, leak connections and return broken ones; clocks stand still, run backwards and jump; timers fire
@@ -18,14 +19,14 @@ mod caller_profile;
 mod clock;
 mod coverage;
 pub mod deployment;
-mod direct;
 mod evidence;
 mod latency;
 mod misuse;
 mod plan;
 mod seeded_plan;
 mod subject;
-pub mod wire;
+mod trouble;
+mod wire;
 mod world;
 
 use std::fmt;
@@ -34,18 +35,18 @@ use std::sync::atomic::AtomicBool;
 
 use cenote_core::pool::{Input, Instant};
 
-use self::direct::Direct;
 use self::subject::Judges;
-use self::world::{Transport, World};
+use self::world::World;
 use crate::lockstep::{Tagged, panic_message};
 
 pub use self::caller_profile::CallerProfile;
 pub use self::coverage::Coverage;
-pub use self::direct::{Parameters, Plan, Trouble};
 pub use self::evidence::Evidence;
 pub use self::latency::Latency;
-pub use self::plan::{Plan as PlanOf, TimeFaults};
+pub use self::plan::{Plan, TimeFaults, Transport};
 pub use self::seeded_plan::{SeededPlan, WorldKind};
+pub use self::trouble::Trouble;
+pub use self::wire::Conversations;
 
 /// A violation in a world.
 #[derive(Clone, Debug)]
@@ -76,32 +77,28 @@ static NEVER_STOPPED: AtomicBool = AtomicBool::new(false);
 /// As [`run`].
 pub fn inputs_of(plan: &Plan) -> Result<Vec<(Instant, Input<Tagged>)>, Failure> {
     let judges = Judges { has_model: false, keeps_inputs: true };
-    let mut world = create(|| World::<Direct>::new(plan, judges, &NEVER_STOPPED))?;
+    let mut world = create(|| World::new(plan, judges, &NEVER_STOPPED))?;
     run_world(&mut world)?;
     Ok(world.subject.kept.take().unwrap_or_default())
 }
 
-/// Runs a world without a network.
+/// Runs a world.
 ///
 /// # Errors
 ///
 /// The first violation, or a panic of the pool.
 pub fn run(plan: &Plan, has_model: bool) -> Result<Report, Failure> {
-    run_until::<Direct>(plan, has_model, &NEVER_STOPPED)
+    run_until(plan, has_model, &NEVER_STOPPED)
 }
 
-fn run_until<T: Transport>(
-    plan: &PlanOf<T::Parameters>,
-    has_model: bool,
-    stop: &AtomicBool,
-) -> Result<Report, Failure> {
+fn run_until(plan: &Plan, has_model: bool, stop: &AtomicBool) -> Result<Report, Failure> {
     let judges = Judges { has_model, keeps_inputs: false };
-    run_world(&mut create(|| World::<T>::new(plan, judges, stop))?)
+    run_world(&mut create(|| World::new(plan, judges, stop))?)
 }
 
-fn run_world<T: Transport>(world: &mut World<'_, T>) -> Result<Report, Failure> {
+fn run_world(world: &mut World<'_>) -> Result<Report, Failure> {
     let outcome = caught(|| world.run());
-    let inputs = T::inputs(world);
+    let inputs = world.subject.fed;
     match outcome {
         Ok(is_whole) => Ok(Report { inputs, coverage: world.coverage.clone(), is_whole }),
         Err(complaint) => Err(Failure { complaint, inputs }),

@@ -7,17 +7,20 @@ use cenote_core::pool::{Maintenance, PoolOptions, ReuseOrder};
 
 use super::caller_profile::CallerProfile;
 use super::latency::Latency;
+use super::trouble::Trouble;
+use super::wire::Conversations;
 use cenote_replay::brief::Brief;
 use cenote_replay::random::SplitMix;
 
-/// The parameters of a world; `T` holds those of its transport. Each world leaves most faults out, because
-/// faults hide each other.
+/// The parameters of a world. Each world leaves most faults out, because faults hide each other.
 #[derive(Clone, Debug)]
-pub struct Plan<T> {
+pub struct Plan {
     /// The seed of all random numbers in this world.
     pub seed: u64,
     /// The number of inputs before all faults end.
     pub steps: u64,
+    /// What connects the pool with its server.
+    pub transport: Transport,
     /// The pool's options at the start.
     pub options: PoolOptions,
     /// Options that may be set while the pool runs; none in most worlds.
@@ -26,19 +29,30 @@ pub struct Plan<T> {
     pub callers: u32,
     /// The time between two check-outs of a caller.
     pub think: Latency,
-    /// The time that a caller works with a connection, or between two commands.
+    /// The time that a caller works with a connection.
     pub work: Latency,
     /// How callers behave.
     pub profile: CallerProfile,
-    /// `connectTimeoutMS`.
+    /// How long establishing a connection takes.
+    pub open: Latency,
+    /// `connectTimeoutMS`, and `socketTimeoutMS`.
     pub connect_timeout: Duration,
     /// `heartbeatFrequencyMS`.
     pub heartbeat: Duration,
+    /// The number of services behind the load balancer; 0 without a load balancer.
+    pub services: u8,
+    /// The troubles that the server gets into.
+    pub troubles: Vec<Trouble>,
     /// How long a trouble lasts, and the time between two troubles.
     pub trouble_time: Latency,
     /// Faults of the clock and of timers.
     pub time: TimeFaults,
-    /// The embedder misuses the API once in this many work times (direct) or packet times (wire); 0: never.
+    /// 1 in this many uses ends exactly when the pool's timer is due; 0: not on purpose.
+    pub coincides: u64,
+    /// The interval at which credentials change, so that connections retire, or idle connections are released, in turn;
+    /// `None`: never.
+    pub retire_every: Option<Duration>,
+    /// The embedder misuses the API once in this many work times; 0: never.
     pub misuse_every: u64,
     /// The interval at which the services behind a load balancer change; `None`: never.
     pub services_move_every: Option<Duration>,
@@ -48,8 +62,15 @@ pub struct Plan<T> {
     pub pause_every: Option<Duration>,
     /// The pool is closed while operations are in flight, not after recovery.
     pub ends_abruptly: bool,
-    /// The transport's own parameters.
-    pub transport: T,
+}
+
+/// What connects the pool with its server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Transport {
+    /// Nothing: a connection is established, or breaks, when a timer says so.
+    Direct,
+    /// Real conversations over virtual sockets.
+    Wire(Conversations),
 }
 
 /// Faults of the clock and of timers. A number `n` means 1 in `n` inputs; 0 is never.
@@ -69,9 +90,70 @@ pub struct TimeFaults {
     pub timer_tick: Option<Duration>,
 }
 
-pub(super) fn draw_callers(random: &mut SplitMix) -> u32 {
-    let most = if random.one_in(8) { 200 } else { 12 };
-    draw_u32(random, 1, most)
+impl Plan {
+    /// The world of a seed, without a network.
+    pub fn new(seed: u64, steps: u64) -> Self {
+        let random = &mut SplitMix(seed);
+        // A second generator, so that parameters that were added later leave the others as they were.
+        let later = &mut SplitMix(seed ^ 0x1a7e5);
+        let services = if random.one_in(4) { random.between(1, 4) } else { 0 };
+        let services = u8::try_from(services).unwrap_or(u8::MAX);
+        let options = draw_options(random, services);
+        let changes = if random.one_in(4) { 3 } else { 0 };
+        let troubles = Trouble::ALL.into_iter().filter(|_| random.one_in(3)).collect();
+        let other_options = (0..changes).map(|_| draw_options(random, services));
+        let other_options: Vec<_> = other_options.collect();
+        let most_callers = if random.one_in(8) { 200 } else { 12 };
+        let callers = draw_u32(random, 1, most_callers);
+        let (think, work) = (draw_latency(random, 20_000), draw_latency(random, 5_000));
+        let open = draw_latency(random, 10_000);
+        // A generator of its own, for the same reason.
+        let late = &mut SplitMix(seed ^ 0x01a7_e4e9_11e5);
+        let keeps_late_replies = late.one_in(3).then_some(true);
+        let retire_every = late.one_in(6).then(|| milliseconds(late, 5, 200));
+        let keep = |mut options: PoolOptions| {
+            options.experimental_pending_response = keeps_late_replies;
+            options
+        };
+        // Other options leave the connections that they find without a use.
+        let other_options =
+            other_options.into_iter().map(|it| if late.flip() { keep(it) } else { it }).collect();
+        let mut options = keep(options);
+        let report = &mut SplitMix(seed ^ 0x0a15_73e4);
+        options.unanswered_threshold = report.one_in(4).then(|| milliseconds(report, 1, 50));
+        draw_overload_policies(seed, &mut options);
+        let pauses = &mut SplitMix(seed ^ 0x009a_05e5);
+        Self {
+            seed,
+            steps,
+            transport: Transport::Direct,
+            options,
+            other_options,
+            callers,
+            think,
+            work,
+            open,
+            services,
+            troubles,
+            connect_timeout: milliseconds(random, 5, 200),
+            heartbeat: milliseconds(random, 2, 100),
+            profile: CallerProfile::draw(random, !later.one_in(4)),
+            trouble_time: Latency::Uniform(milliseconds(random, 1, 200)),
+            time: TimeFaults::draw(random, later),
+            coincides: if later.one_in(3) { later.between(1, 8) } else { 0 },
+            retire_every,
+            misuse_every: if random.one_in(4) { random.between(5, 200) } else { 0 },
+            services_move_every: draw_moves(later, services),
+            fork_every: random.one_in(8).then(|| milliseconds(random, 10, 200)),
+            pause_every: pauses.one_in(12).then(|| milliseconds(pauses, 50, 500)),
+            ends_abruptly: random.one_in(4),
+        }
+    }
+
+    /// The same world with real conversations.
+    pub fn on_wire(self) -> Self {
+        Self { transport: Transport::Wire(Conversations::new(self.seed)), ..self }
+    }
 }
 
 pub(super) fn draw_u32(random: &mut SplitMix, least: u64, most: u64) -> u32 {
@@ -92,7 +174,7 @@ pub(super) fn draw_latency(random: &mut SplitMix, micros: u64) -> Latency {
     }
 }
 
-pub(super) fn draw_options(random: &mut SplitMix, services: u8) -> PoolOptions {
+fn draw_options(random: &mut SplitMix, services: u8) -> PoolOptions {
     let mut options = PoolOptions::default();
     let max = match random.below(8) {
         0 => None,
@@ -123,7 +205,7 @@ pub(super) fn draw_options(random: &mut SplitMix, services: u8) -> PoolOptions {
 }
 
 /// With a generator of its own, so that worlds stay as they were.
-pub(super) fn draw_overload_policies(seed: u64, options: &mut PoolOptions) {
+fn draw_overload_policies(seed: u64, options: &mut PoolOptions) {
     let random = &mut SplitMix(seed ^ 0x0ef7_10ad);
     options.max_wait_queue_size = random.one_in(4).then(|| draw_u32(random, 0, 8));
     if random.one_in(3) {
@@ -133,6 +215,12 @@ pub(super) fn draw_overload_policies(seed: u64, options: &mut PoolOptions) {
     options.overload_backoff = random.one_in(3).then(|| milliseconds(random, 1, 20));
     options.adaptive_connecting = random.one_in(3).then_some(true);
     options.predictive_min_pool_size = random.one_in(3).then_some(true);
+}
+
+/// How often services change: in half of the worlds that have services.
+fn draw_moves(random: &mut SplitMix, services: u8) -> Option<Duration> {
+    let moves = random.flip();
+    (services != 0 && moves).then(|| milliseconds(random, 20, 200))
 }
 
 impl TimeFaults {
@@ -154,49 +242,32 @@ impl TimeFaults {
     }
 }
 
-/// How often services change: in half of the worlds that have services.
-pub(super) fn draw_moves(random: &mut SplitMix, services: u8, most: u64) -> Option<Duration> {
-    let moves = random.flip();
-    (services != 0 && moves).then(|| milliseconds(random, most / 10, most))
-}
-
-/// How often the client is stopped: in one world of twelve. Of a generator of its own, so that the other
-/// parameters are as they were.
-pub(super) fn draw_pauses(seed: u64, most: u64) -> Option<Duration> {
-    let random = &mut SplitMix(seed ^ 0x009a_05e5);
-    random.one_in(12).then(|| milliseconds(random, most / 10, most))
-}
-
-impl<T> Plan<T> {
-    /// The lines about the pool and its callers.
-    pub(super) fn write_beginning(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { callers, think, work, profile, .. } = self;
+/// Every parameter, one per line, without passwords.
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let on_wire = if self.transport == Transport::Direct { "" } else { "on the wire, " };
+        writeln!(f, "seed {}, {on_wire}{} inputs, then the end", self.seed, self.steps)?;
         writeln!(f, "  pool            {}", Brief(&self.options))?;
         for options in &self.other_options {
             writeln!(f, "  or              {}", Brief(options))?;
         }
+        let Self { callers, think, work, services, .. } = self;
         writeln!(f, "  callers         {callers}; think {think}; work {work}")?;
-        writeln!(f, "  one in N        {profile:?}")
-    }
-
-    /// The end of the line about services.
-    pub(super) fn write_moves(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.services_move_every {
-            Some(every) => writeln!(f, ", which change every {every:?}"),
-            None => writeln!(f),
+        writeln!(f, "  one in N        {:?}", self.profile)?;
+        writeln!(f, "  establishing    {}, at most {:?}", self.open, self.connect_timeout)?;
+        if let Transport::Wire(conversations) = self.transport {
+            writeln!(f, "  conversations   {conversations}")?;
         }
-    }
-
-    /// The lines about faults; `troubles` are the transport's, `unit` is what `misuse_every` counts.
-    pub(super) fn write_faults(
-        &self,
-        f: &mut fmt::Formatter<'_>,
-        troubles: &impl fmt::Debug,
-        unit: &str,
-    ) -> fmt::Result {
-        writeln!(f, "  troubles        {troubles:?}, each {}", self.trouble_time)?;
+        write!(f, "  heartbeat       {:?}, {services} services", self.heartbeat)?;
+        match self.services_move_every {
+            Some(every) => writeln!(f, ", which change every {every:?}")?,
+            None => writeln!(f)?,
+        }
+        writeln!(f, "  coincidences    one in {} (0: none)", self.coincides)?;
+        writeln!(f, "  connections     retired or released every {:?}", self.retire_every)?;
+        writeln!(f, "  troubles        {:?}, each {}", self.troubles, self.trouble_time)?;
         writeln!(f, "  time            {:?}", self.time)?;
-        writeln!(f, "  misuse          every {} {unit} times (0: never)", self.misuse_every)?;
+        writeln!(f, "  misuse          every {} work times (0: never)", self.misuse_every)?;
         writeln!(f, "  forks           {:?}", self.fork_every)?;
         writeln!(f, "  pauses          {:?}", self.pause_every)?;
         let ends = if self.ends_abruptly { "abruptly" } else { "after recovery" };

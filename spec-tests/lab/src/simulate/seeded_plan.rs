@@ -5,7 +5,8 @@ use std::io;
 use std::sync::atomic::AtomicBool;
 
 use super::evidence::{self, Evidence};
-use super::{Failure, Report, deployment, direct, wire};
+use super::plan::Plan;
+use super::{Failure, Report, deployment};
 
 /// The kind of a world.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,10 +22,8 @@ pub enum WorldKind {
 /// A world of any kind, with the parameters that were drawn from its seed.
 #[derive(Clone, Debug)]
 pub enum SeededPlan {
-    /// The pool without a network.
-    Direct(Box<direct::Plan>),
-    /// Connections over virtual sockets.
-    Wire(Box<wire::Plan>),
+    /// A pool and its server.
+    Pool(Box<Plan>),
     /// A client among several servers.
     Deployment(Box<deployment::Plan>),
 }
@@ -33,8 +32,8 @@ impl SeededPlan {
     /// The world of a seed.
     pub fn new(kind: WorldKind, seed: u64, steps: u64) -> Self {
         match kind {
-            WorldKind::Direct => Self::Direct(Box::new(direct::Plan::new(seed, steps))),
-            WorldKind::Wire => Self::Wire(Box::new(wire::Plan::new(seed, steps))),
+            WorldKind::Direct => Self::Pool(Box::new(Plan::new(seed, steps))),
+            WorldKind::Wire => Self::Pool(Box::new(Plan::new(seed, steps).on_wire())),
             WorldKind::Deployment => Self::Deployment(Box::new(deployment::Plan::new(seed, steps))),
         }
     }
@@ -42,8 +41,7 @@ impl SeededPlan {
     /// The seed of all random numbers in this world.
     pub const fn seed(&self) -> u64 {
         match self {
-            Self::Direct(plan) => plan.seed,
-            Self::Wire(plan) => plan.seed,
+            Self::Pool(plan) => plan.seed,
             Self::Deployment(plan) => plan.seed,
         }
     }
@@ -55,8 +53,7 @@ impl SeededPlan {
     /// The first violation.
     pub fn run(&self, has_model: bool, stop: &AtomicBool) -> Result<Report, Failure> {
         match self {
-            Self::Direct(plan) => super::run_until::<direct::Direct>(plan, has_model, stop),
-            Self::Wire(plan) => super::run_until::<wire::Wire>(plan, has_model, stop),
+            Self::Pool(plan) => super::run_until(plan, has_model, stop),
             Self::Deployment(plan) => deployment::run_until(plan, has_model, stop),
         }
     }
@@ -69,8 +66,7 @@ impl SeededPlan {
     /// I/O errors of writing the trace to memory, which do not occur in practice.
     pub fn evidence(&self, has_model: bool) -> io::Result<Option<Evidence>> {
         match self {
-            Self::Direct(plan) => evidence::evidence::<direct::Direct>(plan, has_model),
-            Self::Wire(plan) => evidence::evidence::<wire::Wire>(plan, has_model),
+            Self::Pool(plan) => evidence::evidence(plan, has_model),
             Self::Deployment(_) => Ok(None),
         }
     }
@@ -80,8 +76,7 @@ impl SeededPlan {
 impl fmt::Display for SeededPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Direct(plan) => plan.fmt(f),
-            Self::Wire(plan) => plan.fmt(f),
+            Self::Pool(plan) => plan.fmt(f),
             Self::Deployment(plan) => plan.fmt(f),
         }
     }

@@ -1,54 +1,26 @@
-//! A client's conversation on one link, as a shell has it: proxy, hello, authentication, then commands.
+//! A client's conversation on one connection, as a shell has it: hello, authentication, then pings.
 
-mod establishing;
-
-use std::io::{self, ErrorKind};
+use std::io::ErrorKind;
 use std::sync::Arc;
-use std::time::Duration;
 
-use bson::{RawDocument, RawDocumentBuf};
-use cenote_core::address::ServerAddress;
-use cenote_core::connect::{
-    ConnectionDescription, Establish, EstablishOptions, Nonce, ScramCache, Socks5,
-};
+use bson::rawdoc;
+use cenote_core::connect::{Establish, EstablishOptions, Nonce, ScramCache, Step};
 use cenote_core::error::{ConnectionError, Stage};
-use cenote_core::pool::Instant;
-use cenote_core::uri::ProxyOptions;
-use cenote_core::wire::{Channel, Flags, WireError};
+use cenote_core::pool::ServiceId;
+use cenote_core::wire::{Channel, Flags};
 
-use super::scanner::Scanner;
+use super::secrets::Secrets;
 
-/// The conversation on one link.
-#[derive(Debug)]
 pub(super) struct Conversation {
     channel: Channel,
     phase: Phase,
-    options: Arc<EstablishOptions>,
-    /// The stage of errors once it is established.
-    stage: Stage,
-    nonces: [Nonce; 2],
-    /// When the last message was sent, and how long its reply took.
-    sent: Instant,
-    round_trip: Duration,
+    pub(super) secrets: Secrets,
 }
 
-#[derive(Debug)]
 enum Phase {
-    Connecting,
-    Proxy(Socks5),
-    Establishing(Box<Establish>),
+    Establishing { establish: Box<Establish>, is_connected: bool },
     Open,
-    /// It has failed; with the error, if the error was not reported because no command was under way.
-    Over(Option<ConnectionError>),
-}
-
-/// What all connections of a client share.
-#[derive(Debug)]
-pub(super) struct Client {
-    pub(super) address: ServerAddress,
-    pub(super) proxy: Option<ProxyOptions>,
-    pub(super) scram: ScramCache,
-    pub(super) now: Instant,
+    Over,
 }
 
 /// What is to be done, or has happened.
@@ -56,252 +28,148 @@ pub(super) struct Client {
 pub(super) enum Output {
     Send(Vec<u8>),
     /// The server replied to hello.
-    Handshaken(Box<ConnectionDescription>),
-    Opened {
-        hello: Box<ConnectionDescription>,
-        round_trip: Duration,
-    },
-    Reply {
-        body: RawDocumentBuf,
-        more_to_come: bool,
-    },
+    Handshaken(Option<ServiceId>),
+    Opened,
+    Replied,
     /// The connection is broken.
     Failed(ConnectionError),
-    /// Data or the end arrived while no reply was awaited.
-    Unexpected(ConnectionError),
-}
-
-/// How a stream ends.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum StreamEnd {
-    /// The server does not listen.
-    Refused,
-    End,
-    Reset,
-    /// A timeout of this duration is over.
-    TimedOut(Duration),
 }
 
 impl Conversation {
-    /// Starts to connect. Monitors are more lenient (`docs/decisions/0008-what-monitors-accept.md`).
     pub(super) fn new(
-        options: Arc<EstablishOptions>,
+        options: &Arc<EstablishOptions>,
         nonces: [Nonce; 2],
-        is_monitor: bool,
+        secrets: Secrets,
     ) -> Self {
-        let (channel, stage) = if is_monitor {
-            (Channel::lenient(), Stage::Hello)
-        } else {
-            (Channel::new(), Stage::Operation)
-        };
-        let (sent, round_trip) = (Instant::ORIGIN, Duration::ZERO);
-        Self { channel, phase: Phase::Connecting, options, stage, nonces, sent, round_trip }
+        let establish = Establish::new(Arc::clone(options), nonces);
+        let phase = establish.map_or(Phase::Over, |establish| Phase::Establishing {
+            establish: Box::new(establish),
+            is_connected: false,
+        });
+        Self { channel: Channel::new(), phase, secrets }
     }
 
-    /// Whether the connection may be used again.
-    pub(super) fn is_reusable(&self) -> bool {
-        matches!(self.phase, Phase::Open) && self.channel.is_reusable()
-    }
-
-    /// Whether the connection is still being established.
-    pub(super) const fn is_opening(&self) -> bool {
+    /// The request whose reply has not come.
+    pub(super) fn awaited_reply(&self) -> Option<i32> {
         match self.phase {
-            Phase::Connecting | Phase::Proxy(_) | Phase::Establishing(_) => true,
-            Phase::Open | Phase::Over(_) => false,
+            Phase::Open => self.channel.pending_response(),
+            Phase::Establishing { .. } | Phase::Over => None,
         }
     }
 
-    const fn is_open(&self) -> bool {
-        matches!(self.phase, Phase::Open)
+    /// Sends a command; `None` if the connection is broken.
+    pub(super) fn ping(&mut self) -> Option<Vec<u8>> {
+        let Phase::Open = self.phase else { return None };
+        self.channel.begin(&rawdoc! { "ping": 1 }, Some("admin"), Flags::NONE).ok()?;
+        Some(self.sent())
     }
 
-    pub(super) fn awaits_reply(&self) -> bool {
-        self.is_open() && self.channel.awaits_reply()
+    fn sent(&mut self) -> Vec<u8> {
+        let bytes = self.channel.outgoing().to_vec();
+        self.channel.written();
+        bytes
     }
 
     /// The stream is connected.
-    pub(super) fn connected(&mut self, client: &mut Client, scanner: &mut Scanner) -> Vec<Output> {
-        let Phase::Connecting = self.phase else { return Vec::new() };
-        let next = match &client.proxy {
-            Some(proxy) => {
-                Socks5::new(&client.address, proxy.credential.as_ref()).map(Phase::Proxy)
-            }
-            None => self.begin_hello(),
-        };
-        self.begin(next, client, scanner)
+    pub(super) fn connected(&mut self, scram: &mut ScramCache) -> Vec<Output> {
+        if let Phase::Establishing { is_connected, .. } = &mut self.phase {
+            *is_connected = true;
+        }
+        self.advance(scram)
     }
 
     /// Bytes arrived.
-    pub(super) fn received(
-        &mut self,
-        bytes: &[u8],
-        client: &mut Client,
-        scanner: &mut Scanner,
-    ) -> Vec<Output> {
-        if let Phase::Proxy(socks5) = &mut self.phase {
-            // A server sends nothing before hello: all bytes are the proxy's.
-            socks5.received(bytes);
-            return self.advance(client, scanner);
-        }
-        self.buffer(bytes);
-        if self.is_open() && !self.channel.awaits_reply() {
-            return vec![Output::Unexpected(ConnectionError::protocol(
-                self.stage,
-                "unexpected bytes",
-            ))];
-        }
-        self.advance(client, scanner)
-    }
-
-    /// The stream ended, or a timeout is over.
-    pub(super) fn broke(
-        &mut self,
-        how: StreamEnd,
-        client: &mut Client,
-        scanner: &mut Scanner,
-    ) -> Vec<Output> {
-        match &mut self.phase {
-            Phase::Connecting => self.fail(how.at(connecting(client))),
-            Phase::Proxy(_) => self.fail(how.at(Stage::Proxy)),
-            Phase::Establishing(establish) => {
-                match (how, self.channel.end()) {
-                    (StreamEnd::TimedOut(after), _) => establish.timed_out(after),
-                    (StreamEnd::End, Err(error)) => establish.failed(error),
-                    (StreamEnd::End, Ok(())) => establish.failed("closed by the peer"),
-                    (StreamEnd::Refused | StreamEnd::Reset, _) => establish.failed(how.error()),
-                }
-                self.advance(client, scanner)
-            }
-            Phase::Open => {
-                let awaited = self.channel.awaits_reply();
-                let error = match (how, self.channel.end()) {
-                    (StreamEnd::End, Err(error)) => ConnectionError::network(self.stage, error),
-                    _ => how.at(self.stage),
-                };
-                if awaited {
-                    return self.fail(error);
-                }
-                self.phase = Phase::Over(Some(error.clone()));
-                vec![Output::Unexpected(error)]
-            }
-            Phase::Over(_) => Vec::new(),
-        }
-    }
-
-    /// Sends a command. A reply or a failure follows.
-    pub(super) fn send(
-        &mut self,
-        command: &RawDocument,
-        database: Option<&str>,
-        flags: Flags,
-    ) -> Result<Vec<u8>, ConnectionError> {
-        match &mut self.phase {
-            Phase::Open => {}
-            Phase::Over(Some(error)) => return Err(error.clone()),
-            Phase::Connecting | Phase::Proxy(_) | Phase::Establishing(_) | Phase::Over(None) => {
-                let reason = "the connection is not established, or has failed";
-                return Err(ConnectionError::configuration(self.stage, reason));
-            }
-        }
-        let begun = self.channel.begin(command, database, flags);
-        begun.map_err(|error| refused(self.stage, &error))?;
-        let bytes = self.channel.outgoing().to_vec();
-        self.channel.written();
-        Ok(bytes)
-    }
-
-    fn begin(
-        &mut self,
-        next: Result<Phase, ConnectionError>,
-        client: &mut Client,
-        scanner: &mut Scanner,
-    ) -> Vec<Output> {
-        match next {
-            Ok(phase) => {
-                self.phase = phase;
-                self.advance(client, scanner)
-            }
-            Err(error) => self.fail(error),
-        }
-    }
-
-    fn fail(&mut self, error: ConnectionError) -> Vec<Output> {
-        self.phase = Phase::Over(None);
-        vec![Output::Failed(error)]
-    }
-
-    /// Continues until input is needed.
-    fn advance(&mut self, client: &mut Client, scanner: &mut Scanner) -> Vec<Output> {
-        scanner.scan_connection(self);
-        match &self.phase {
-            Phase::Proxy(_) => self.go_through_proxy(client, scanner),
-            Phase::Establishing(_) => self.establish(client, scanner),
-            Phase::Open => self.read_replies(),
-            Phase::Connecting | Phase::Over(_) => Vec::new(),
-        }
-    }
-
-    fn read_replies(&mut self) -> Vec<Output> {
-        let mut outputs = Vec::new();
-        while self.awaits_reply() {
-            match self.channel.reply_message() {
-                Ok(Some(reply)) => {
-                    let more_to_come = reply.flags().more_to_come;
-                    outputs.push(Output::Reply { body: reply.body().to_owned(), more_to_come });
-                }
-                Ok(None) => break,
-                Err(error) => {
-                    let error = ConnectionError::protocol(self.stage, &error.to_string());
-                    outputs.extend(self.fail(error));
-                }
-            }
-        }
-        outputs
-    }
-
-    fn buffer(&mut self, bytes: &[u8]) {
+    pub(super) fn received(&mut self, bytes: &[u8], scram: &mut ScramCache) -> Vec<Output> {
         let mut bytes = bytes;
         while !bytes.is_empty() {
             let spare = self.channel.spare();
             let count = spare.len().min(bytes.len());
-            // After an error there is no room, and the rest is not read.
-            let (Some(room), Some((now, later))) = (
-                spare.get_mut(..count).filter(|room| !room.is_empty()),
-                bytes.split_at_checked(count),
-            ) else {
-                return;
-            };
-            room.copy_from_slice(now);
+            let (now, later) = bytes.split_at(count);
+            match spare.get_mut(..count) {
+                // After an error there is no room, and the rest is not read.
+                Some([]) | None => break,
+                Some(room) => room.copy_from_slice(now),
+            }
             self.channel.filled(count);
             bytes = later;
         }
+        if matches!(self.phase, Phase::Open) && !self.channel.awaits_reply() {
+            return self.fail(ConnectionError::protocol(Stage::Operation, "unexpected bytes"));
+        }
+        self.advance(scram)
     }
-}
 
-/// The stage in which a shell connects.
-const fn connecting(client: &Client) -> Stage {
-    if client.proxy.is_some() { Stage::Proxy } else { Stage::Tcp }
-}
-
-fn refused(stage: Stage, error: &WireError) -> ConnectionError {
-    ConnectionError::configuration(stage, &error.to_string())
-}
-
-impl StreamEnd {
-    fn error(self) -> io::Error {
-        match self {
-            Self::Refused => ErrorKind::ConnectionRefused.into(),
-            Self::End => ErrorKind::UnexpectedEof.into(),
-            Self::Reset => ErrorKind::ConnectionReset.into(),
-            Self::TimedOut(_) => ErrorKind::TimedOut.into(),
+    /// The stream has ended.
+    pub(super) fn ended(&mut self, how: ErrorKind, scram: &mut ScramCache) -> Vec<Output> {
+        let error = std::io::Error::from(how);
+        match &mut self.phase {
+            Phase::Establishing { is_connected: false, .. } => {
+                self.fail(ConnectionError::network(Stage::Tcp, error))
+            }
+            Phase::Establishing { establish, .. } => {
+                match self.channel.end() {
+                    Err(cut) if how == ErrorKind::UnexpectedEof => establish.failed(cut),
+                    _ => establish.failed(error),
+                }
+                self.advance(scram)
+            }
+            Phase::Open => self.fail(match self.channel.end() {
+                Err(cut) => ConnectionError::network(Stage::Operation, cut),
+                Ok(()) => ConnectionError::network(Stage::Operation, error),
+            }),
+            Phase::Over => Vec::new(),
         }
     }
 
-    fn at(self, stage: Stage) -> ConnectionError {
-        match self {
-            Self::TimedOut(after) => ConnectionError::timeout(stage, after),
-            Self::End => ConnectionError::network(stage, "closed by the peer"),
-            Self::Refused | Self::Reset => ConnectionError::network(stage, self.error()),
+    fn fail(&mut self, error: ConnectionError) -> Vec<Output> {
+        self.phase = Phase::Over;
+        vec![Output::Failed(error)]
+    }
+
+    /// Continues until input is needed.
+    fn advance(&mut self, scram: &mut ScramCache) -> Vec<Output> {
+        match self.phase {
+            Phase::Establishing { is_connected: true, .. } => self.establish(scram),
+            Phase::Open => match self.channel.reply_message() {
+                Ok(Some(_)) => vec![Output::Replied],
+                Ok(None) => Vec::new(),
+                Err(error) => {
+                    self.fail(ConnectionError::protocol(Stage::Operation, &error.to_string()))
+                }
+            },
+            Phase::Establishing { .. } | Phase::Over => Vec::new(),
         }
+    }
+
+    fn establish(&mut self, scram: &mut ScramCache) -> Vec<Output> {
+        let mut outputs = Vec::new();
+        while let Phase::Establishing { establish, .. } = &mut self.phase {
+            match establish.next_step() {
+                Ok(Step::Send(command)) => {
+                    self.secrets.keep_payloads(command.body());
+                    match self.channel.begin(command.body(), None, Flags::NONE) {
+                        Ok(()) => outputs.push(Output::Send(self.sent())),
+                        Err(error) => establish.garbled(&error.to_string()),
+                    }
+                }
+                Ok(Step::Receive) => match self.channel.reply() {
+                    Ok(Some(reply)) => {
+                        self.secrets.keep_payloads(&reply);
+                        establish.reply(&reply, scram);
+                    }
+                    Ok(None) => break,
+                    Err(error) => establish.garbled(&error.to_string()),
+                },
+                Ok(Step::Derive(derivation)) => establish.derived(derivation.run(), scram),
+                Ok(Step::Token { .. }) => establish.failed("no simulation has tokens"),
+                Ok(Step::Handshaken(hello)) => outputs.push(Output::Handshaken(hello.service_id)),
+                Ok(Step::Done(_)) => {
+                    self.phase = Phase::Open;
+                    outputs.push(Output::Opened);
+                }
+                Err(error) => outputs.extend(self.fail(error)),
+            }
+        }
+        outputs
     }
 }

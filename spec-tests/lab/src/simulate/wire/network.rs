@@ -1,192 +1,109 @@
-//! The network between the client and the server: packets are delayed, held up, lost or reset.
+//! The network between the client and the server: packets are delayed, or lost without notice.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::io::ErrorKind;
 
 use cenote_endpoint::ConnectionId;
-
-use super::proxy::Proxy;
-
-/// The number of a connection in the network: 1, 2, 3, …
-pub(super) type LinkId = u64;
 
 /// An end of a link, at which packets arrive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::simulate) enum Side {
     /// The client's end.
     Near,
-    /// The server's or the proxy's end.
+    /// The server's end.
     Far,
 }
 
-/// A packet in either direction.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub(super) enum Packet {
     /// A request to connect, or its acceptance.
     Open,
     Bytes(Vec<u8>),
-    /// The sender shut down its direction.
-    End,
-    /// The server does not listen.
-    Refusal,
-    /// The connection was reset.
-    Reset,
+    /// The stream ends.
+    End(ErrorKind),
 }
 
-/// What is at the far end.
-#[derive(Debug)]
-pub(super) enum Far {
-    /// Not yet connected.
-    Unconnected,
-    Proxy(Proxy),
-    Server(ConnectionId),
-    /// Closed; further packets are answered with a reset.
-    Gone,
-}
-
-#[derive(Debug)]
-pub(super) struct Link {
-    pub(super) far: Far,
-    /// The client has not closed its end.
-    is_held: bool,
-    ways: [Way; 2],
-}
-
+/// A link of the client. Each direction keeps its order.
 #[derive(Debug, Default)]
-struct Way {
-    packets: VecDeque<Packet>,
-    /// The number of packets that were ever sent.
-    sent: u64,
+struct Link {
+    /// `None` before the server has accepted it, and after it has closed it.
+    server_end: Option<ConnectionId>,
+    to_near: VecDeque<Packet>,
+    to_far: VecDeque<Packet>,
     /// Packets are lost without notice.
     is_lossy: bool,
 }
 
-/// All links. The world decides when a packet arrives; each direction keeps its order.
+/// All links of the client, by the numbers of the pool's connections.
 #[derive(Debug, Default)]
 pub(super) struct Network {
-    links: BTreeMap<LinkId, Link>,
-    served: BTreeMap<ConnectionId, LinkId>,
-    last: LinkId,
-    /// Packets are held up, but not lost.
-    pub(super) is_cut: bool,
-    /// Packets that arrived at the cut.
-    held_up: Vec<(LinkId, Side)>,
+    links: BTreeMap<u64, Link>,
+    served: BTreeMap<ConnectionId, u64>,
 }
 
 impl Network {
-    /// Adds a link for a client that connects.
-    pub(super) fn open(&mut self) -> LinkId {
-        self.last += 1;
-        let ways = [Way::default(), Way::default()];
-        self.links.insert(self.last, Link { far: Far::Unconnected, is_held: true, ways });
-        self.last
-    }
-
-    pub(super) fn link_mut(&mut self, id: LinkId) -> Option<&mut Link> {
-        self.links.get_mut(&id)
+    pub(super) fn open(&mut self, connection: u64, is_lossy: bool) {
+        self.links.insert(connection, Link { is_lossy, ..Link::default() });
     }
 
     /// Sends a packet towards a side. Returns whether it will arrive.
-    pub(super) fn send(&mut self, id: LinkId, to: Side, packet: Packet) -> bool {
-        let Some(link) = self.links.get_mut(&id) else { return false };
-        let way = link.way_mut(to);
-        way.sent += 1;
-        if way.is_lossy {
-            return false;
-        }
-        way.packets.push_back(packet);
-        true
-    }
-
-    /// The next packet at a side; `None` if it was lost or is held up.
-    pub(super) fn arrive(&mut self, id: LinkId, at: Side) -> Option<Packet> {
-        if self.is_cut {
-            self.held_up.push((id, at));
-            return None;
-        }
-        let way = self.links.get_mut(&id)?.way_mut(at);
-        let packet = way.packets.pop_front()?;
-        (!way.is_lossy).then_some(packet)
-    }
-
-    /// Ends the cut. Returns the packets that were held up, in order.
-    pub(super) fn reconnect(&mut self) -> Vec<(LinkId, Side)> {
-        self.is_cut = false;
-        std::mem::take(&mut self.held_up)
-    }
-
-    /// From now on, packets to that side are lost without notice.
-    pub(super) fn lose(&mut self, id: LinkId, to: Side) {
-        if let Some(link) = self.links.get_mut(&id) {
-            link.way_mut(to).is_lossy = true;
-        }
-    }
-
-    /// The server accepts the link.
-    pub(super) fn serve(&mut self, id: LinkId, connection: ConnectionId) {
-        if let Some(link) = self.links.get_mut(&id) {
-            link.far = Far::Server(connection);
-            self.served.insert(connection, id);
-        }
-    }
-
-    /// The link of a connection of the server.
-    pub(super) fn link_of(&self, connection: ConnectionId) -> Option<LinkId> {
-        self.served.get(&connection).copied()
-    }
-
-    /// The client closes its end.
-    pub(super) fn hang_up(&mut self, id: LinkId) {
-        if let Some(link) = self.links.get_mut(&id) {
-            link.is_held = false;
-        }
-        self.forget_if_over(id);
-    }
-
-    /// The far end is closed.
-    pub(super) fn far_ended(&mut self, id: LinkId) {
-        if let Some(link) = self.links.get_mut(&id) {
-            if let Far::Server(connection) = link.far {
-                self.served.remove(&connection);
+    pub(super) fn send(&mut self, connection: u64, to: Side, packet: Packet) -> bool {
+        match self.links.get_mut(&connection) {
+            Some(link) if !link.is_lossy => {
+                link.way_mut(to).push_back(packet);
+                true
             }
-            link.far = Far::Gone;
-        }
-        self.forget_if_over(id);
-    }
-
-    fn forget_if_over(&mut self, id: LinkId) {
-        let is_over = |link: &Link| !link.is_held && matches!(link.far, Far::Gone);
-        if self.links.get(&id).is_some_and(is_over) {
-            self.links.remove(&id);
+            Some(_) | None => false,
         }
     }
 
-    /// The number of packets that the client ever sent on a link; `None` once it is forgotten.
-    pub(super) fn sent(&self, id: LinkId) -> Option<u64> {
-        let [_, to_far] = &self.links.get(&id)?.ways;
-        Some(to_far.sent)
+    /// The next packet at a side; `None` if it was lost.
+    pub(super) fn arrive(&mut self, connection: u64, at: Side) -> Option<Packet> {
+        let link = self.links.get_mut(&connection)?;
+        link.way_mut(at).pop_front().filter(|_| !link.is_lossy)
     }
 
-    /// Links that the client has not closed.
-    pub(super) fn held(&self) -> impl Iterator<Item = LinkId> {
-        self.links.iter().filter(|(_, link)| link.is_held).map(|(&id, _)| id)
+    /// From now on, all packets on these links are lost.
+    pub(super) fn lose_all(&mut self) {
+        self.links.values_mut().for_each(|link| link.is_lossy = true);
     }
 
-    /// Connections that the server still has although their end could have reached it.
-    pub(super) fn forgotten(&self) -> impl Iterator<Item = LinkId> {
-        let is_forgotten = |link: &Link| {
-            let [_, to_far] = &link.ways;
-            matches!(link.far, Far::Server(_)) && !to_far.is_lossy
-        };
-        self.links.iter().filter(move |(_, link)| is_forgotten(link)).map(|(&id, _)| id)
+    pub(super) fn serve(&mut self, connection: u64, id: ConnectionId) {
+        if let Some(link) = self.links.get_mut(&connection) {
+            link.server_end = Some(id);
+            self.served.insert(id, connection);
+        }
+    }
+
+    pub(super) fn server_end(&self, connection: u64) -> Option<ConnectionId> {
+        self.links.get(&connection)?.server_end
+    }
+
+    pub(super) fn connection_of(&self, id: ConnectionId) -> Option<u64> {
+        self.served.get(&id).copied()
+    }
+
+    /// The server closes its end.
+    pub(super) fn server_ended(&mut self, connection: u64) {
+        let link = self.links.get_mut(&connection);
+        if let Some(id) = link.and_then(|link| link.server_end.take()) {
+            self.served.remove(&id);
+        }
+    }
+
+    /// The client closes its end. Returns the server's, if it had not closed that.
+    pub(super) fn close(&mut self, connection: u64) -> Option<ConnectionId> {
+        let id = self.links.remove(&connection)?.server_end?;
+        self.served.remove(&id);
+        Some(id)
     }
 }
 
 impl Link {
-    fn way_mut(&mut self, to: Side) -> &mut Way {
-        let [to_near, to_far] = &mut self.ways;
+    fn way_mut(&mut self, to: Side) -> &mut VecDeque<Packet> {
         match to {
-            Side::Near => to_near,
-            Side::Far => to_far,
+            Side::Near => &mut self.to_near,
+            Side::Far => &mut self.to_far,
         }
     }
 }

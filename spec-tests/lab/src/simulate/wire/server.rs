@@ -1,201 +1,116 @@
-//! The server, the network, and their troubles.
+//! The server's ends of connections, and its troubles.
 
+use std::io::ErrorKind;
 use std::time::Duration;
 
 use cenote_core::pool::Instant;
+use cenote_endpoint::{LoadBalanced, Output, Peer, Topology};
 
-use super::network::{Far, LinkId, Packet, Side};
-use super::plan::PROXY_USER;
-use super::proxy::{CONNECTED, Proxy, REFUSED, Reaction};
-use super::transport::{Due, World};
-use super::trouble::Trouble;
-use cenote_endpoint::{Output, Peer};
+use super::network::{Packet, Side};
+use super::trouble::begin;
+use crate::simulate::trouble::Trouble;
+use crate::simulate::world::{Due, World};
 
 impl World<'_> {
-    /// Sends a packet with the network's latency.
-    pub(super) fn send(&mut self, link: LinkId, to: Side, packet: Packet) {
-        let mut after = self.time(self.plan.transport.latency);
-        if self.transport.trouble == Some(Trouble::IsSlow) {
-            after *= 10;
-        }
-        if self.transport.network.send(link, to, packet) {
-            self.plan_in(after, Due::Arrive { link, at: to });
-        }
-    }
-
-    /// Sends bytes, cut into packets as the plan says.
-    pub(super) fn send_bytes(&mut self, link: LinkId, to: Side, bytes: &[u8]) {
-        let mut rest = bytes;
-        while !rest.is_empty() {
-            let length = match self.plan.transport.pieces {
-                0 => rest.len(),
-                most => usize::try_from(self.random.between(1, most)).unwrap_or(1),
-            };
-            let (piece, later) = rest.split_at(length.min(rest.len()));
-            self.send(link, to, Packet::Bytes(piece.to_vec()));
-            rest = later;
-        }
-    }
-
-    pub(super) fn arrive(&mut self, link: LinkId, at: Side) -> Result<(), String> {
-        match (self.transport.network.arrive(link, at), at) {
-            (Some(packet), Side::Near) => self.arrive_near(link, packet),
-            (Some(packet), Side::Far) => {
-                self.arrive_far(link, packet);
-                Ok(())
-            }
-            (None, _) => Ok(()),
-        }
-    }
-
-    fn arrive_far(&mut self, link: LinkId, packet: Packet) {
+    pub(super) fn arrive_at_server(&mut self, connection: u64, packet: Packet) {
         let now = self.time_of_server();
-        let Some(way) = self.transport.network.link_mut(link) else { return };
-        match (&mut way.far, packet) {
-            (Far::Unconnected, Packet::Open) if self.plan.transport.has_proxy => {
-                way.far = Far::Proxy(Proxy::default());
-                self.send(link, Side::Near, Packet::Open);
+        let Some(wire) = &mut self.wire else { return };
+        match (wire.network.server_end(connection), packet) {
+            (None, Packet::Open) if wire.listens => {
+                let peer = Peer { address: "client:1".to_owned(), certificate_subject: None };
+                let id = wire.server.accepted(now, peer);
+                wire.network.serve(connection, id);
+                self.send(connection, Side::Near, Packet::Open);
             }
-            (Far::Unconnected, Packet::Open) => self.accept(link, Packet::Open, Packet::Refusal),
-            (Far::Proxy(proxy), Packet::Bytes(bytes)) => {
-                let password = self.plan.passwords().proxy;
-                let reaction = proxy.receive(&bytes, Some((PROXY_USER, &password)));
-                self.react(link, reaction);
+            (None, Packet::Open) => {
+                let refusal = Packet::End(ErrorKind::ConnectionRefused);
+                self.send(connection, Side::Near, refusal);
             }
-            (Far::Server(id), Packet::Bytes(bytes)) => {
-                let id = *id;
-                self.transport.server.received(now, id, &bytes);
-                self.drain_server();
+            (Some(id), Packet::Bytes(bytes)) => wire.server.received(now, id, &bytes),
+            (None, Packet::Bytes(_)) => {
+                self.send(connection, Side::Near, Packet::End(ErrorKind::ConnectionReset));
             }
-            (Far::Server(id), Packet::End | Packet::Reset | Packet::Refusal) => {
-                let id = *id;
-                self.transport.server.closed(now, id);
-                self.transport.network.far_ended(link);
-                self.drain_server();
-            }
-            (Far::Gone, Packet::Bytes(_)) => self.send(link, Side::Near, Packet::Reset),
-            (Far::Unconnected | Far::Proxy(_), Packet::End | Packet::Reset | Packet::Refusal) => {
-                self.transport.network.far_ended(link);
-            }
-            (Far::Unconnected, Packet::Bytes(_))
-            | (Far::Proxy(_) | Far::Server(_), Packet::Open)
-            | (Far::Gone, Packet::Open | Packet::End | Packet::Reset | Packet::Refusal) => {}
+            (_, Packet::Open | Packet::End(_)) => {}
         }
+        self.poll_server();
     }
 
-    fn react(&mut self, link: LinkId, reaction: Reaction) {
-        match reaction {
-            Reaction::Wait => {}
-            Reaction::Reply(bytes) => self.send_bytes(link, Side::Near, bytes),
-            Reaction::Connect => {
-                let [yes, no] = [CONNECTED, REFUSED].map(|reply| Packet::Bytes(reply.to_vec()));
-                self.accept(link, yes, no);
-            }
-            Reaction::Refuse(bytes) => {
-                self.send_bytes(link, Side::Near, bytes);
-                self.send(link, Side::Near, Packet::End);
-                self.transport.network.far_ended(link);
-            }
-        }
-    }
-
-    /// The server accepts the connection or refuses it, and the client is told which.
-    fn accept(&mut self, link: LinkId, yes: Packet, no: Packet) {
-        if !self.transport.listens {
-            self.send(link, Side::Near, no);
-            return self.transport.network.far_ended(link);
-        }
-        self.send(link, Side::Near, yes);
-        let peer = Peer { address: format!("client:{link}"), certificate_subject: None };
-        let id = self.transport.server.accepted(self.time_of_server(), peer);
-        self.transport.network.serve(link, id);
-        self.drain_server();
-    }
-
-    /// Executes the server's outputs.
-    pub(super) fn drain_server(&mut self) {
-        while let Some(output) = self.transport.server.poll_output() {
-            match output {
-                Output::Send { id, bytes } => {
-                    if let Some(link) = self.transport.network.link_of(id) {
-                        self.send_bytes(link, Side::Near, &bytes);
-                    }
-                }
-                Output::Close { id } | Output::Fin { id } | Output::Reset { id } => {
-                    let is_reset = matches!(output, Output::Reset { .. });
-                    let end = if is_reset { Packet::Reset } else { Packet::End };
-                    if let Some(link) = self.transport.network.link_of(id) {
-                        self.send(link, Side::Near, end);
-                        self.transport.network.far_ended(link);
-                    }
-                }
-                Output::HalfClose { id } => {
-                    if let Some(link) = self.transport.network.link_of(id) {
-                        self.send(link, Side::Near, Packet::End);
-                    }
-                }
-                // There is always room for what these few callers send.
-                Output::StopReading { .. } | Output::ResumeReading { .. } => {}
-                Output::Listen(listens) => self.transport.listens = listens,
-            }
-        }
-    }
-
-    pub(super) fn begin_trouble(&mut self, trouble: Trouble) {
-        self.transport.trouble = Some(trouble);
-        self.coverage.count(trouble.situation());
+    pub(in crate::simulate) fn server_timer(&mut self) {
         let now = self.time_of_server();
-        trouble.begin(&mut self.transport.server, now, &mut self.random);
-        self.drain_server();
-        self.begin_on_network(trouble);
+        if let Some(wire) = &mut self.wire {
+            wire.timer = None;
+            wire.server.timer(now);
+        }
+        self.poll_server();
     }
 
-    fn begin_on_network(&mut self, trouble: Trouble) {
-        match trouble {
-            Trouble::IsCutOff => self.transport.network.is_cut = true,
-            Trouble::GoesHalfOpen => {
-                let held: Vec<_> = self.transport.network.held().collect();
-                for link in held {
-                    match self.random.below(4) {
-                        0 => self.transport.network.lose(link, Side::Near),
-                        1 => self.transport.network.lose(link, Side::Far),
-                        2 => {
-                            self.transport.network.lose(link, Side::Near);
-                            self.transport.network.lose(link, Side::Far);
-                        }
-                        _ => {}
-                    }
-                }
+    /// Executes the server's outputs, and plans its timer.
+    pub(super) fn poll_server(&mut self) {
+        while let Some(output) = self.wire.as_mut().and_then(|wire| wire.server.poll_output()) {
+            self.handle_server_output(output);
+        }
+        let now = self.time_of_server();
+        let Some(wire) = &mut self.wire else { return };
+        let deadline = wire.server.next_deadline();
+        let is_planned = |at: &Duration| wire.timer.is_some_and(|timer| timer <= *at);
+        if let Some(at) = deadline.filter(|at| !is_planned(at)) {
+            wire.timer = Some(at);
+            self.plan_in(at.saturating_sub(now), Due::ServerTimer);
+        }
+    }
+
+    fn handle_server_output(&mut self, output: Output) {
+        let Some(wire) = &mut self.wire else { return };
+        let (id, end) = match &output {
+            Output::Send { id, .. } => (*id, None),
+            Output::Close { id } | Output::Fin { id } | Output::HalfClose { id } => {
+                (*id, Some(ErrorKind::UnexpectedEof))
             }
-            Trouble::Refuses
-            | Trouble::Stalls
-            | Trouble::IsSlow
-            | Trouble::Resets
-            | Trouble::Closes
-            | Trouble::Drips
-            | Trouble::Restarts
-            | Trouble::ShutsDown
-            | Trouble::HalfCloses
-            | Trouble::Cuts
-            | Trouble::TalksNonsense
-            | Trouble::RefusesLogins
-            | Trouble::IsOverloaded
-            | Trouble::StepsDown
-            | Trouble::FailsCommands => {}
+            Output::Reset { id } => (*id, Some(ErrorKind::ConnectionReset)),
+            Output::Listen(listens) => {
+                wire.listens = *listens;
+                return;
+            }
+            // There is always room for what these few callers send.
+            Output::StopReading { .. } | Output::ResumeReading { .. } => return,
+        };
+        let Some(connection) = wire.network.connection_of(id) else { return };
+        if end.is_some() && !matches!(output, Output::HalfClose { .. }) {
+            wire.network.server_ended(connection);
+        }
+        match (output, end) {
+            (Output::Send { bytes, .. }, _) => self.send_bytes(connection, Side::Near, &bytes),
+            (_, Some(how)) => self.send(connection, Side::Near, Packet::End(how)),
+            (_, None) => {}
         }
     }
 
-    /// Repairs the server and the network. Broken connections stay broken.
-    pub(super) fn end_trouble(&mut self) {
-        if let Some(trouble) = self.transport.trouble.take() {
-            let now = self.time_of_server();
-            trouble.end(&mut self.transport.server, now);
-            self.drain_server();
+    pub(in crate::simulate) fn begin_trouble_of_conversations(&mut self, trouble: Trouble) {
+        let now = self.time_of_server();
+        let Some(wire) = &mut self.wire else { return };
+        if trouble == Trouble::Vanishes {
+            wire.network.lose_all();
         }
-        for (link, at) in self.transport.network.reconnect() {
-            let after = self.time(self.plan.transport.latency);
-            self.plan_in(after, Due::Arrive { link, at });
+        begin(trouble, &mut wire.server, now, &mut wire.random);
+        self.poll_server();
+    }
+
+    pub(in crate::simulate) fn end_trouble_of_conversations(&mut self) {
+        let now = self.time_of_server();
+        if let Some(wire) = &mut self.wire {
+            wire.server.clear_faults(now);
         }
+        self.poll_server();
+    }
+
+    pub(in crate::simulate) fn move_services_of_conversations(&mut self) {
+        let now = self.time_of_server();
+        if let Some(wire) = &mut self.wire {
+            let services = usize::try_from(wire.random.between(1, 4)).unwrap_or(1);
+            let topology = Topology::LoadBalanced(LoadBalanced { services });
+            wire.server.set_topology(now, topology);
+        }
+        self.poll_server();
     }
 
     /// The server's time starts at 0 with the world.

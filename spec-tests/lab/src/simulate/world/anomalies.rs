@@ -2,11 +2,12 @@
 
 use cenote_core::pool::{Input, Instant};
 
-use super::{Due, Transport, World};
+use super::{Due, World};
 use crate::simulate::TimeFaults;
 use crate::simulate::coverage::Situation;
+use crate::simulate::misuse::misuse;
 
-impl<T: Transport> World<'_, T> {
+impl World<'_> {
     pub(super) fn plan_anomalies(&mut self) {
         if !self.plan.other_options.is_empty() {
             self.plan_options();
@@ -24,7 +25,7 @@ impl<T: Transport> World<'_, T> {
     }
 
     /// The time that the clock shows, right or wrong.
-    pub(in crate::simulate) fn look_at_clock(&mut self) -> Instant {
+    pub(super) fn look_at_clock(&mut self) -> Instant {
         if self.is_recovering {
             self.now = self.clock.set(self.now.max(self.subject.pool().now()));
             return self.now;
@@ -35,18 +36,9 @@ impl<T: Transport> World<'_, T> {
     /// When the pool's timer fires: on time, late, or early.
     pub(super) fn pool_timer(&mut self) -> Option<Instant> {
         let due = self.subject.pool().next_deadline()?.at;
-        let faults = self.time_faults();
+        let faults = if self.is_recovering { TimeFaults::default() } else { self.plan.time };
         let (random, coverage) = (&mut self.random, &mut self.coverage);
         Some(self.clock.timer_fires_at(due, self.now, faults, random, coverage))
-    }
-
-    pub(in crate::simulate) fn time_faults(&self) -> TimeFaults {
-        if self.is_recovering { TimeFaults::default() } else { self.plan.time }
-    }
-
-    /// The pool's timer is set again.
-    pub(in crate::simulate) fn forget_timer(&mut self) {
-        self.clock.forget_timer();
     }
 
     /// One trouble after the other, with quiet times between.
@@ -56,7 +48,7 @@ impl<T: Transport> World<'_, T> {
         }
         let after = self.plan.trouble_time.draw(&mut self.random);
         self.plan_in(after, Due::Trouble);
-        T::change_trouble(self);
+        self.change_trouble();
     }
 
     pub(super) fn set_options(&mut self) -> Result<(), String> {
@@ -86,10 +78,9 @@ impl<T: Transport> World<'_, T> {
             self.plan_in(every, Due::Fork);
         }
         self.coverage.count(Situation::Fork);
-        T::before_fork(self);
+        self.abandon_conversations();
         self.accounting.fork();
-        self.feed(Input::ResetAfterFork)?;
-        T::after_fork(self)
+        self.feed(Input::ResetAfterFork)
     }
 
     /// The embedder misuses the API: the call has to be refused, and to change nothing.
@@ -98,15 +89,18 @@ impl<T: Transport> World<'_, T> {
             return Ok(());
         }
         self.plan_misuse();
-        let Some(refused) = T::misuse(self) else { return Ok(()) };
+        let at = self.look_at_clock();
+        let is_balanced = self.is_balanced();
+        let Some(input) = misuse(&self.accounting, is_balanced, &mut self.random) else {
+            return Ok(());
+        };
         self.coverage.count(Situation::Mistake);
-        refused
+        self.subject.feed_misuse(at, input)
     }
 
     fn plan_misuse(&mut self) {
-        let (unit, more) = T::misuse_unit(self.plan);
         let times = u32::try_from(self.plan.misuse_every).unwrap_or(1);
-        let after = unit.draw(&mut self.random) * times + more;
+        let after = self.plan.work.draw(&mut self.random) * times;
         self.plan_in(after, Due::Misuse);
     }
 
@@ -118,6 +112,6 @@ impl<T: Transport> World<'_, T> {
             self.plan_in(every, Due::ServicesMove);
         }
         self.coverage.count(Situation::ServicesMove);
-        T::move_services(self);
+        self.move_services();
     }
 }

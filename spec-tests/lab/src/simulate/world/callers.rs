@@ -2,19 +2,16 @@
 
 use std::time::Duration;
 
-use cenote_core::pool::{CheckOutError, ConnId, Input, PoolTypes, Purpose, WaiterId};
+use cenote_core::pool::{CheckOutError, ConnId, Input, Purpose, WaiterId};
 
-use super::{Due, FAST, Transport, World};
+use super::{Due, FAST, World};
 use crate::simulate::accounting::SocketState;
 use crate::simulate::caller_profile::Request;
 use crate::simulate::coverage::Situation;
 
-type Outcome<T> =
-    Result<(ConnId, u64), CheckOutError<<<T as Transport>::Types as PoolTypes>::Cause>>;
-
-impl<T: Transport> World<'_, T> {
+impl World<'_> {
     pub(super) fn ask(&mut self, caller: u32) -> Result<(), String> {
-        if !T::may_ask(self, caller)? {
+        if !self.may_ask(caller) {
             return Ok(());
         }
         let id = self.accounting.ask(caller);
@@ -22,8 +19,7 @@ impl<T: Transport> World<'_, T> {
         let request = if self.is_recovering {
             Request::default()
         } else {
-            let (patience, times) = T::patience(plan);
-            plan.profile.request(&mut self.random, patience, times)
+            plan.profile.request(&mut self.random, [plan.open, plan.work])
         };
         self.coverage.count_request(&request);
         if plan.profile.bursts && !self.is_recovering {
@@ -34,6 +30,22 @@ impl<T: Transport> World<'_, T> {
         }
         let (deadline, purpose) = (request.deadline(self.now), request.purpose);
         self.feed(Input::CheckOutRequested { id, waiter: id.0, deadline, purpose })
+    }
+
+    /// Most callers wait for the pool to be ready, as clients do that select a server first.
+    fn may_ask(&mut self, caller: u32) -> bool {
+        if self.subject.is_ready() {
+            return true;
+        }
+        let waits = if self.is_recovering {
+            !self.is_closed
+        } else {
+            self.plan.profile.waits_for_ready && !self.random.one_in(16)
+        };
+        if waits {
+            self.waiting_for_ready.push(caller);
+        }
+        !waits
     }
 
     /// The request may have been answered long ago; then the pool must ignore this.
@@ -50,13 +62,13 @@ impl<T: Transport> World<'_, T> {
     pub(super) fn delivered(
         &mut self,
         request: WaiterId,
-        outcome: &Outcome<T>,
+        outcome: &Result<(ConnId, u64), CheckOutError<u64>>,
     ) -> Result<(), String> {
         match *outcome {
             Ok((id, tag)) => {
                 self.subject.expect_turn(&self.accounting, request, id)?;
                 let caller = self.accounting.deliver(request, id, tag)?;
-                T::use_connection(self, id.number());
+                self.use_connection(id.number());
                 if self.is_recovering {
                     if let Some(served) = self.served.get_mut(caller as usize) {
                         *served = true;
@@ -84,11 +96,7 @@ impl<T: Transport> World<'_, T> {
     }
 
     /// The caller checks in its connection.
-    pub(in crate::simulate) fn finish(
-        &mut self,
-        connection: u64,
-        use_number: u64,
-    ) -> Result<(), String> {
+    pub(super) fn finish(&mut self, connection: u64, use_number: u64) -> Result<(), String> {
         let Some(socket) = self.accounting.socket(connection) else { return Ok(()) };
         if socket.use_number != use_number {
             return Ok(());
@@ -106,7 +114,7 @@ impl<T: Transport> World<'_, T> {
             | SocketState::Idle => return Ok(()),
         };
         self.come_again(caller);
-        let health = T::health(self, &socket)?;
+        let health = self.health(&socket)?;
         let Some((id, conn)) = self.accounting.give_back(connection) else { return Ok(()) };
         self.feed(Input::CheckedIn { id, conn, health })
     }
@@ -119,7 +127,9 @@ impl<T: Transport> World<'_, T> {
         let connection = id.number();
         let is_too_late = !self.is_recovering && self.random.one_in(4);
         if !is_too_late {
-            T::interrupt(self, connection);
+            if let Some(socket) = self.accounting.socket_mut(connection) {
+                socket.is_dead = true;
+            }
         }
         if let Some(socket) = self.accounting.socket(connection) {
             let due = Due::Finish { connection, use_number: socket.use_number };
@@ -129,19 +139,19 @@ impl<T: Transport> World<'_, T> {
     }
 
     /// All callers check in what they have and check out once more; what is being opened succeeds or fails.
-    pub(in crate::simulate) fn finish_everything(&mut self) {
+    pub(super) fn finish_everything(&mut self) {
         let all: Vec<_> = self.accounting.sockets().copied().collect();
         for socket in all {
             let (connection, use_number) = (socket.id.number(), socket.use_number);
             match socket.state {
                 SocketState::Opening { .. } | SocketState::Aborted => {
-                    T::finish_opening(self, connection);
+                    self.finish_opening(connection);
                 }
                 SocketState::Used { .. } | SocketState::Inherited { .. } => {
                     self.plan_in(FAST, Due::Finish { connection, use_number });
                 }
                 SocketState::Draining | SocketState::DrainAborted => {
-                    T::finish_drain(self, connection);
+                    self.plan_in(FAST, Due::Drained { connection });
                 }
                 SocketState::Idle => {}
             }
@@ -166,7 +176,6 @@ impl<T: Transport> World<'_, T> {
     pub(super) fn think_time(&mut self) -> Duration {
         if self.plan.profile.bursts && !self.is_recovering {
             let beat = u64::try_from(self.plan.heartbeat.as_nanos()).unwrap_or(u64::MAX);
-            let beat = beat / T::BURSTS;
             return Duration::from_nanos(beat - self.now.as_nanos() % beat);
         }
         self.time(self.plan.think)

@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use cenote_core::pool::{Input, Instant};
 
-use super::{Due, Transport, World};
+use super::{Due, World};
 use crate::simulate::coverage::Situation;
+use crate::simulate::wire::Side;
 
-impl<T: Transport> World<'_, T> {
+impl World<'_> {
     /// A shell reads what has come before it acts on deadlines that passed meanwhile. In half of the pauses this
     /// one does it the other way round: the machines have to be right then, too.
     pub(super) fn pause(&mut self) -> Result<(), String> {
@@ -21,17 +22,16 @@ impl<T: Transport> World<'_, T> {
         let missed = self.let_peers_go_on(end)?;
         self.now = end;
         self.plan_pause();
-        let (deadlines, answers): (Vec<_>, Vec<_>) =
-            missed.into_iter().partition(|due| is_deadline::<T>(due));
+        let (deadlines, answers): (Vec<_>, Vec<_>) = missed.into_iter().partition(is_deadline);
         if has_deadlines_first {
-            self.fire_late_timers()?;
+            self.fire_late_timer()?;
             self.happen_late(deadlines)?;
             self.happen_late(answers)
         } else {
             self.coverage.count(Situation::AnswersFirst);
             self.happen_late(answers)?;
             self.happen_late(deadlines)?;
-            self.fire_late_timers()
+            self.fire_late_timer()
         }
     }
 
@@ -42,60 +42,45 @@ impl<T: Transport> World<'_, T> {
     }
 
     /// Returns what the client missed, in its order.
-    fn let_peers_go_on(&mut self, end: Instant) -> Result<Vec<Due<T::Due>>, String> {
+    fn let_peers_go_on(&mut self, end: Instant) -> Result<Vec<Due>, String> {
         let mut missed = Vec::new();
-        loop {
-            let planned = self.agenda.next_time().filter(|at| *at <= end);
-            let peer = T::peer_deadline(self).filter(|at| *at <= end);
-            match (planned, peer) {
-                (None, None) => return Ok(missed),
-                (planned, Some(at)) if planned.is_none_or(|planned| at <= planned) => {
+        while self.agenda.next_time().is_some_and(|at| at <= end) {
+            match self.agenda.pop() {
+                Some((at, due)) if is_of_peer(&due) => {
                     self.now = self.now.max(at);
-                    T::peer_timer(self);
+                    self.happen(due)?;
                 }
-                _ => match self.agenda.pop() {
-                    Some((at, Due::Transport(due))) if T::is_of_peer(&due) => {
-                        self.now = self.now.max(at);
-                        T::happen(self, due)?;
-                    }
-                    Some((_, due)) => missed.push(due),
-                    None => {}
-                },
+                Some((_, due)) => missed.push(due),
+                None => break,
             }
         }
+        Ok(missed)
     }
 
-    fn happen_late(&mut self, missed: Vec<Due<T::Due>>) -> Result<(), String> {
+    fn happen_late(&mut self, missed: Vec<Due>) -> Result<(), String> {
         for due in missed {
             self.happen(due)?;
-            T::check(self)?;
         }
         Ok(())
     }
 
-    /// The timers of the pool and of the transport, as far as they are due.
-    fn fire_late_timers(&mut self) -> Result<(), String> {
-        self.forget_timer();
-        if self.subject.pool().next_deadline().is_some_and(|deadline| deadline.at <= self.now) {
-            self.feed(Input::Timer)?;
+    /// The timer of the pool, if it is due.
+    fn fire_late_timer(&mut self) -> Result<(), String> {
+        self.clock.forget_timer();
+        let deadline = self.subject.pool().next_deadline();
+        match deadline.filter(|deadline| deadline.at <= self.now) {
+            Some(_) => self.feed(Input::Timer),
+            None => Ok(()),
         }
-        T::fire_late_timer(self)?;
-        T::check(self)
     }
 }
 
-fn is_deadline<T: Transport>(due: &Due<T::Due>) -> bool {
-    match due {
-        Due::Transport(due) => T::is_deadline(due),
-        Due::Ask { .. }
-        | Due::Cancel { .. }
-        | Due::Finish { .. }
-        | Due::Repurpose { .. }
-        | Due::Trouble
-        | Due::ServicesMove
-        | Due::SetOptions
-        | Due::Fork
-        | Due::Pause
-        | Due::Misuse => false,
-    }
+/// Whether this happens at the peer, also while the client is stopped.
+const fn is_of_peer(due: &Due) -> bool {
+    matches!(due, Due::Arrive { at: Side::Far, .. } | Due::ServerTimer)
+}
+
+/// Whether this is a deadline that the client acts on.
+const fn is_deadline(due: &Due) -> bool {
+    matches!(due, Due::OpeningTimesOut { .. })
 }

@@ -2,21 +2,17 @@
 
 use cenote_core::pool::Input;
 
-use super::{FAST, Transport, World};
+use super::{FAST, RECOVERY, World};
 
-impl<T: Transport> World<'_, T> {
-    /// No more faults: the server is seen again, all callers get a connection, the pool has its minimum
+impl World<'_> {
+    /// No more faults: all callers get a connection, the pool has its minimum
     /// size, and nothing is pending.
     pub(super) fn recover(&mut self) -> Result<(), String> {
-        T::begin_recovery(self)?;
-        let (since, deadline) = (self.now, self.now + T::RECOVERY);
+        self.end_faults();
+        self.finish_everything();
+        let (since, deadline) = (self.now, self.now + RECOVERY);
         while !self.has_recovered() {
             let waited = self.now.saturating_since(since);
-            if !T::sees_server(self) && waited > T::sight(self.plan) {
-                return Err(format!(
-                    "{waited:?} after all faults ended the monitor sees no server"
-                ));
-            }
             if self.now > deadline || !self.step()? {
                 return Err(format!(
                     "{waited:?} after all faults ended: {}, {} requests wait, {} callers were not served",
@@ -30,31 +26,31 @@ impl<T: Transport> World<'_, T> {
     }
 
     fn has_recovered(&self) -> bool {
-        let is_quiet = self.subject.is_at_rest(FAST * T::OPENING) && self.accounting.waiting() == 0;
-        is_quiet && T::sees_server(self) && self.served.iter().all(|&served| served)
+        let opening = if self.wire.is_some() { FAST * 4 } else { FAST };
+        let is_quiet = self.subject.is_at_rest(opening) && self.accounting.waiting() == 0;
+        is_quiet && self.served.iter().all(|&served| served)
     }
 
     /// The pool is closed, callers return their connections, and nothing is left.
     pub(super) fn end(&mut self) -> Result<(), String> {
-        T::before_close(self)?;
+        self.end_faults();
         self.is_closed = true;
         self.feed(Input::Close)?;
-        T::after_close(self)?;
         if self.accounting.waiting() != 0 {
             return Err(format!("{} requests wait for a closed pool", self.accounting.waiting()));
         }
         self.finish_everything();
-        let deadline = self.now + T::RECOVERY;
-        while self.now < deadline && !self.is_over() && self.step()? {}
+        let deadline = self.now + RECOVERY;
+        while self.now < deadline && !self.accounting.is_empty() && self.step()? {}
         self.accounting.expect_nothing()?;
-        T::expect_no_socket(self)?;
         match self.subject.snapshot().total {
             0 => Ok(()),
             total => Err(format!("{total} connections are left in a closed pool")),
         }
     }
 
-    fn is_over(&self) -> bool {
-        self.accounting.is_empty() && T::expect_no_socket(self).is_ok()
+    fn end_faults(&mut self) {
+        self.is_recovering = true;
+        self.end_trouble();
     }
 }

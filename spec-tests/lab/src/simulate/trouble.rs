@@ -1,6 +1,6 @@
-//! What can go wrong with the server of a world without a network.
+//! What can go wrong with the server of a world.
 
-use crate::simulate::coverage::Situation;
+use super::coverage::Situation;
 
 /// A temporary fault of the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

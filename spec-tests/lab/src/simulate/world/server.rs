@@ -1,20 +1,21 @@
-//! The server and its monitor.
+//! The server and its monitor. Where connections have no conversations, timers say what becomes of them.
 
 use std::time::Duration;
 
-use cenote_core::pool::{Input, ServiceId, Status};
+use cenote_core::pool::{ConnId, Input, Instant, ServiceId, Status};
 
-use super::{Due, Socket, SocketState, Trouble, World, service_of};
+use super::{Due, FAST, World};
 use crate::lockstep;
+use crate::simulate::accounting::{Socket, SocketState};
 use crate::simulate::coverage::Situation;
 use crate::simulate::latency::Latency;
-use crate::simulate::world;
+use crate::simulate::trouble::Trouble;
 
 impl World<'_> {
     /// The server replies to hello. Behind a load balancer, the pool has to be told which service it is.
     pub(super) fn greeted(&mut self, connection: u64) -> Result<(), String> {
         let is_heard = !matches!(
-            self.transport.trouble,
+            self.trouble,
             Some(
                 Trouble::Refuses | Trouble::Resets | Trouble::TalksNonsense | Trouble::IsOverloaded
             )
@@ -37,13 +38,20 @@ impl World<'_> {
         if !is_wanted {
             self.coverage.count(Situation::LateAnswer);
         }
-        if let Some(trouble) = self.transport.trouble.filter(|trouble| trouble.prevents_opening()) {
+        if let Some(trouble) = self.trouble.filter(|trouble| trouble.prevents_opening()) {
             let is_login = trouble == Trouble::RefusesLogins;
             let (login, other) = (Situation::LoginFailed, Situation::OpeningFailed);
             self.coverage.count(if is_login { login } else { other });
             return self.fail_to_open(connection, trouble != Trouble::IsOverloaded);
         }
         self.greet(connection)?;
+        self.established(connection)
+    }
+
+    /// The connection is established, whether the pool still wants it or not.
+    pub(in crate::simulate) fn established(&mut self, connection: u64) -> Result<(), String> {
+        let Some(socket) = self.accounting.socket(connection) else { return Ok(()) };
+        let is_wanted = matches!(socket.state, SocketState::Opening { .. });
         let Some(conn) = self.accounting.open(connection) else { return Ok(()) };
         self.feed(Input::EstablishSucceeded { id: socket.id, conn })?;
         self.expect_gone_unless(is_wanted, connection)
@@ -53,9 +61,11 @@ impl World<'_> {
         match self.accounting.socket(connection).map(|socket| socket.state) {
             Some(SocketState::Opening { .. }) => {
                 self.coverage.count(Situation::OpeningTimedOut);
+                self.hang_up(connection);
                 self.fail_to_open(connection, true)
             }
             Some(SocketState::Aborted) => {
+                self.hang_up(connection);
                 self.accounting.drop_unopened(connection);
                 Ok(())
             }
@@ -78,14 +88,13 @@ impl World<'_> {
         }
         let after = self.time(Latency::Fixed(self.plan.heartbeat));
         self.plan_in(after, Due::Heartbeat);
-        let is_gone = self.transport.trouble.is_some_and(Trouble::prevents_opening);
+        let is_gone = self.trouble.is_some_and(Trouble::prevents_opening);
         let status = self.subject.snapshot().status;
         match status {
             Status::Paused if !is_gone => self.feed(Input::Ready),
             // Each failed check clears the pool, even if it is paused already (CLR-07).
             Status::Ready | Status::Paused if is_gone && !self.is_balanced() => {
-                let interrupt =
-                    self.transport.trouble == Some(Trouble::Stalls) || self.random.flip();
+                let interrupt = self.trouble == Some(Trouble::Stalls) || self.random.flip();
                 self.clear(None, interrupt)
             }
             Status::Paused | Status::Ready | Status::Closed => Ok(()),
@@ -112,59 +121,14 @@ impl World<'_> {
         }
     }
 
-    /// A late reply was read, or some of it, or the connection is broken.
-    pub(super) fn drained(&mut self, connection: u64) -> Result<(), String> {
-        let Some(socket) = self.accounting.socket(connection) else { return Ok(()) };
-        let is_wanted = match socket.state {
-            SocketState::Draining => true,
-            SocketState::DrainAborted => false,
-            SocketState::Opening { .. }
-            | SocketState::Aborted
-            | SocketState::Idle
-            | SocketState::Used { .. }
-            | SocketState::Inherited { .. } => return Ok(()),
-        };
-        // A shell that stops at once never answers; a slower one does.
-        if !is_wanted && (self.is_recovering || self.transport.late.flip()) {
-            self.accounting.drop_drain(connection);
-            return Ok(());
-        }
-        let breaks = !self.is_recovering && self.transport.late.one_in(6);
-        if socket.is_dead || breaks {
-            self.coverage.count(Situation::DrainFailed);
-            self.accounting.drop_drain(connection);
-            return self.feed(Input::DrainFailed { id: socket.id, cause: self.now.as_nanos() });
-        }
-        if is_wanted && !self.is_recovering && self.transport.late.one_in(3) {
-            self.plan_drain(connection);
-            return self.feed(Input::DrainProgress { id: socket.id });
-        }
-        self.coverage.count(Situation::Drained);
-        let Some(conn) = self.accounting.drained(connection) else { return Ok(()) };
-        self.feed(Input::DrainSucceeded { id: socket.id, conn })?;
-        self.expect_gone_unless(is_wanted, connection)
-    }
-
-    /// Plans when a late reply comes; some never do.
-    pub(super) fn plan_drain(&mut self, connection: u64) {
-        let late = &mut self.transport.late;
-        let after = match late.below(8) {
-            _ if self.is_recovering => world::FAST,
-            0 => Duration::from_secs(3600),
-            1 => Duration::from_millis(late.between(1, 5_000)),
-            _ => self.plan.work.draw(late),
-        };
-        self.plan_in(after, Due::Drained { connection });
-    }
-
     /// Credentials changed, and connections retire; or the process is going to be frozen, and releases them. In turn.
     pub(super) fn retire(&mut self) -> Result<(), String> {
-        let Some(every) = self.plan.transport.retire_every.filter(|_| !self.is_recovering) else {
+        let Some(every) = self.plan.retire_every.filter(|_| !self.is_recovering) else {
             return Ok(());
         };
         self.plan_in(every, Due::Retire);
-        self.transport.releases = !self.transport.releases;
-        if self.transport.releases {
+        self.releases = !self.releases;
+        if self.releases {
             self.coverage.count(Situation::ReleasesIdle);
             self.feed(Input::ReleaseIdle)
         } else {
@@ -185,32 +149,50 @@ impl World<'_> {
         self.feed(Input::Clear { cause: self.now.as_nanos(), interrupt, service })
     }
 
+    /// Behind a load balancer, any of its services replies.
     fn greet(&mut self, connection: u64) -> Result<(), String> {
-        let services = u64::from(self.plan.transport.services);
+        let services = u64::from(self.plan.services);
         let index = (services != 0).then(|| {
             let index = u8::try_from(self.random.below(services.max(1))).unwrap_or_default();
-            self.transport.first_service.wrapping_add(index)
+            self.first_service.wrapping_add(index)
         });
         let Some(socket) = self.accounting.socket_mut(connection) else { return Ok(()) };
         if socket.state != (SocketState::Opening { is_greeted: false }) {
             return Ok(());
         }
-        socket.state = SocketState::Opening { is_greeted: true };
         socket.service = index;
+        self.handshaken(connection, index.map(lockstep::service))
+    }
+
+    /// The reply to hello may have been sent before an abort arrived.
+    pub(in crate::simulate) fn handshaken(
+        &mut self,
+        connection: u64,
+        service: Option<ServiceId>,
+    ) -> Result<(), String> {
+        let Some(socket) = self.accounting.socket_mut(connection) else { return Ok(()) };
         let id = socket.id;
-        self.feed(Input::Handshaken {
-            id,
-            service: index.map(lockstep::service),
-            clears_at_hello: None,
-        })
+        if socket.state != SocketState::Aborted {
+            socket.state = SocketState::Opening { is_greeted: true };
+        }
+        self.feed(Input::Handshaken { id, service, clears_at_hello: None })
+    }
+
+    pub(super) fn service_of(&self, socket: &Socket) -> Option<ServiceId> {
+        let known = || self.subject.pool().service_of(socket.id);
+        socket.service.map(lockstep::service).or_else(known)
     }
 
     /// SDAM sees the error first and may clear the pool; behind a load balancer, only a known service.
-    fn fail_to_open(&mut self, connection: u64, clears: bool) -> Result<(), String> {
+    pub(in crate::simulate) fn fail_to_open(
+        &mut self,
+        connection: u64,
+        clears: bool,
+    ) -> Result<(), String> {
         let Some(socket) = self.accounting.socket(connection) else { return Ok(()) };
         let is_open = matches!(socket.state, SocketState::Opening { .. });
         if is_open && clears && !self.is_recovering && !self.subject.pool().is_stale(socket.id) {
-            self.clear(service_of(&socket), false)?;
+            self.clear(self.service_of(&socket), false)?;
         }
         // The clear may have aborted it; then this answer is too late, and makes no difference.
         self.accounting.drop_unopened(connection);
@@ -218,7 +200,11 @@ impl World<'_> {
         self.feed(Input::EstablishFailed { id: socket.id, cause, overloaded })
     }
 
-    fn expect_gone_unless(&self, is_wanted: bool, connection: u64) -> Result<(), String> {
+    pub(super) fn expect_gone_unless(
+        &self,
+        is_wanted: bool,
+        connection: u64,
+    ) -> Result<(), String> {
         match self.accounting.socket(connection) {
             Some(Socket { id, .. }) if !is_wanted => {
                 Err(format!("{id} was aborted, and its payload is kept"))
@@ -227,37 +213,36 @@ impl World<'_> {
         }
     }
 
-    pub(super) fn reset_connections(&mut self) {
-        let all: Vec<_> = self.accounting.sockets().copied().collect();
-        for socket in all {
-            let connection = socket.id.number();
-            if let Some(socket) = self.accounting.socket_mut(connection) {
-                socket.is_dead = true;
-            }
-            match socket.state {
-                SocketState::Idle => self.plan_in(Duration::ZERO, Due::PeerCloses { connection }),
-                SocketState::Used { .. } | SocketState::Inherited { .. } => {
-                    let due = world::Due::Finish { connection, use_number: socket.use_number };
-                    self.plan_in(Duration::ZERO, due);
-                }
-                SocketState::Draining | SocketState::DrainAborted => {
-                    self.plan_in(Duration::ZERO, Due::Drained { connection });
-                }
-                SocketState::Opening { .. } | SocketState::Aborted => {
-                    self.plan_in(Duration::ZERO, Due::Opened { connection });
-                }
-            }
+    /// Schedules when the connection will be established, or when that fails.
+    pub(super) fn start_opening(&mut self, id: ConnId, deadline: Option<Instant>) {
+        let connection = id.number();
+        let allowed = deadline.map(|deadline| deadline.saturating_since(self.now));
+        let allowed = allowed.unwrap_or(Duration::MAX).min(self.plan.connect_timeout);
+        if self.wire.is_some() {
+            self.start_conversation(connection);
+            return self.plan_in(allowed, Due::OpeningTimesOut { connection });
+        }
+        let takes = self.time(self.plan.open);
+        let hello = takes / 2;
+        let takes = match self.trouble {
+            Some(Trouble::Stalls) => Duration::from_secs(3600),
+            Some(Trouble::IsSlow) => takes * 10,
+            Some(Trouble::Refuses | Trouble::IsOverloaded) => takes / 10,
+            _ => takes,
+        };
+        self.plan_in(hello.min(takes), Due::Greeted { connection });
+        self.plan_in(takes, Due::Opened { connection });
+        if allowed < takes {
+            self.plan_in(allowed, Due::OpeningTimesOut { connection });
         }
     }
 
-    /// The server closes all idle connections; the shell notices some of it late.
-    pub(super) fn close_idle(&mut self) {
-        let all: Vec<_> = self.accounting.sockets().copied().collect();
-        for socket in all {
-            if socket.state == SocketState::Idle {
-                let after = self.plan.work.draw(&mut self.random);
-                self.plan_in(after, Due::PeerCloses { connection: socket.id.number() });
-            }
+    /// A connection that is being opened succeeds or fails soon, as all faults have ended.
+    pub(super) fn finish_opening(&mut self, connection: u64) {
+        if self.wire.is_some() {
+            return self.plan_in(self.plan.connect_timeout, Due::OpeningTimesOut { connection });
         }
+        self.plan_in(FAST, Due::Greeted { connection });
+        self.plan_in(FAST, Due::Opened { connection });
     }
 }
