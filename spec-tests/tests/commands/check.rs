@@ -1,7 +1,9 @@
 //! `cenote check`, as scripts use it.
 
 use std::io::Write;
-use std::process::{Command, Output, Stdio};
+use std::process::{Output, Stdio};
+
+use super::{command, text};
 
 const GOOD: &str = r#"
 {"at":0,"type":"ConnectionPoolCreated","address":"a:1","options":{"maxPoolSize":1}}
@@ -14,8 +16,7 @@ const GOOD: &str = r#"
 const TWICE: &str = r#"{"at":0.3,"type":"ConnectionCreated","address":"a:1","connectionId":2}"#;
 
 fn check(arguments: &[&str], events: &str) -> Output {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_cenote"))
-        .arg("check")
+    let mut child = command(&["check"])
         .args(arguments)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -25,10 +26,6 @@ fn check(arguments: &[&str], events: &str) -> Output {
     // It may have refused its arguments already.
     let _ = child.stdin.take().expect("a pipe").write_all(events.as_bytes());
     child.wait_with_output().expect("a child process")
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8(bytes.to_vec()).expect("text")
 }
 
 #[test]

@@ -5,12 +5,10 @@ use std::process::{Command, Output};
 
 use serde_json::{Value, json};
 
+use super::{cenote, command};
+
 fn conform(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_cenote"))
-        .arg("conform")
-        .args(arguments)
-        .output()
-        .expect("it runs")
+    cenote(&[&["conform"], arguments].concat())
 }
 
 /// A folder of its own for a test, in which files are told to be of this format.
@@ -262,11 +260,8 @@ fn paths_may_be_relative() {
     let folder = folder("relative", "cmap-format");
     std::fs::write(folder.join("good.yml"), SCENARIO).unwrap();
     for path in [".", "good.yml"] {
-        let output = Command::new(env!("CARGO_BIN_EXE_cenote"))
-            .args(["conform", path, "--target", "core"])
-            .current_dir(&folder)
-            .output()
-            .unwrap();
+        let mut conform = command(&["conform", path, "--target", "core"]);
+        let output = conform.current_dir(&folder).output().unwrap();
         let said = String::from_utf8_lossy(&output.stdout);
         assert!(said.ends_with("1 passed, 0 failed, 0 skipped\n"), "{path}: {said}");
     }

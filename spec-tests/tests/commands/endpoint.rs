@@ -9,9 +9,12 @@ use cenote::command::signals::ignores_hang_up;
 use cenote_core::uri::ConnectionString;
 use cenote_mio::Pool;
 
+use super::{cenote, command, text};
+
 /// A running command and its first line.
 fn start(arguments: &[&str]) -> (Child, String) {
-    let mut child = command(arguments)
+    let mut child = command(&["endpoint"])
+        .args(arguments)
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .spawn()
@@ -23,14 +26,8 @@ fn start(arguments: &[&str]) -> (Child, String) {
     (child, line.trim_end().to_owned())
 }
 
-fn command(arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_cenote"));
-    command.arg("endpoint").args(arguments);
-    command
-}
-
 fn ends(arguments: &[&str]) -> Output {
-    command(arguments).output().expect("a child process")
+    cenote(&[&["endpoint"], arguments].concat())
 }
 
 fn interrupt(mut child: Child, signal: &str) {
@@ -71,11 +68,11 @@ fn a_password_does_not_have_to_be_an_argument() {
     interrupt(child, if ignores_hang_up() { "TERM" } else { "HUP" });
     std::fs::write(&file, "pencil\n").unwrap();
     let output = ends(&["--auth-file", file.to_str().unwrap()]);
-    let text = String::from_utf8(output.stderr).unwrap();
-    assert!(text.contains("USER:PASSWORD") && !text.contains("pencil"), "{text}");
+    let said = text(&output.stderr);
+    assert!(said.contains("USER:PASSWORD") && !said.contains("pencil"), "{said}");
     let output = ends(&["--auth-file", "/nowhere/login"]);
-    let text = String::from_utf8(output.stderr).unwrap();
-    assert!(text.starts_with("cenote: --auth-file: /nowhere/login: "), "{text}");
+    let said = text(&output.stderr);
+    assert!(said.starts_with("cenote: --auth-file: /nowhere/login: "), "{said}");
     assert_eq!(output.status.code(), Some(2));
 }
 
@@ -118,7 +115,7 @@ fn bad_usage_is_told_without_the_password() {
         (&["--port", "1", "--socket", "/tmp/a.sock"], "--socket"),
     ] {
         let output = ends(arguments);
-        let text = String::from_utf8(output.stderr).unwrap();
+        let text = text(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}: {text}");
         assert!(text.contains(word), "{arguments:?}: {text}");
         assert!(!text.contains("pencil"), "{text}");

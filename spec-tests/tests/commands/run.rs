@@ -14,21 +14,13 @@ use cenote_endpoint::{
 };
 use serde_json::Value;
 
+use super::{command, text};
+
 /// What a run writes.
 const FILES: [&str; 3] = ["--events", "--trace", "--html"];
 
-fn cenote(command: &str, arguments: &[&str]) -> Command {
-    let mut cenote = Command::new(env!("CARGO_BIN_EXE_cenote"));
-    cenote.arg(command).args(arguments);
-    cenote
-}
-
 fn run(arguments: &[&str]) -> Output {
-    cenote("run", arguments).arg("--yes").output().expect("a child process")
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8(bytes.to_vec()).expect("text")
+    command(&["run", "--yes"]).args(arguments).output().expect("a child process")
 }
 
 fn json(output: &Output) -> Value {
@@ -40,11 +32,17 @@ fn number(value: &Value) -> u64 {
     value.as_u64().unwrap_or_else(|| panic!("{value} is no number"))
 }
 
+/// An address at which nothing listens.
+fn nowhere() -> String {
+    let free = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    free.local_addr().expect("a port").to_string()
+}
+
 #[test]
 fn in_a_pipe_it_is_a_summary_without_escape_codes() {
     let folder = tempfile::tempdir().unwrap();
-    let mut command = cenote("run", &["--seconds", "3", "--tasks", "20"]);
-    let output = command.env("TMPDIR", folder.path()).output().unwrap();
+    let mut run = command(&["run", "--seconds", "3", "--tasks", "20"]);
+    let output = run.env("TMPDIR", folder.path()).output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{output:?}");
     let (out, err) = (text(&output.stdout), text(&output.stderr));
     assert!(out.starts_with("20 tasks, 10 connections, on tokio, to 127.0.0.1:"), "{out}");
@@ -159,7 +157,8 @@ fn system_roots_are_trusted() {
     for shell in ["tokio", "mio"] {
         let arguments =
             [uri.as_str(), "--yes", "--json", "--ops", "5", "--seconds", "5", "--shell", shell];
-        let run = |roots| cenote("run", &arguments).env("SSL_CERT_FILE", roots).output().unwrap();
+        let run =
+            |roots| command(&["run"]).args(arguments).env("SSL_CERT_FILE", roots).output().unwrap();
         assert_eq!(json(&run(&authority))["operations"]["good"], 5);
         let refused = run(&stranger);
         assert_ne!(refused.status.code(), Some(0), "{refused:?}");
@@ -194,8 +193,9 @@ fn a_page_alone_leaves_nothing_else() {
     let page = folder.path().join("page.html").display().to_string();
     for shell in ["tokio", "mio"] {
         let arguments = ["--ops", "50", "--html", &page, "--json", "--shell", shell];
-        let mut command = cenote("run", &arguments);
-        let summary = json(&command.env("TMPDIR", folder.path()).output().unwrap());
+        let mut run = command(&["run"]);
+        run.args(arguments);
+        let summary = json(&run.env("TMPDIR", folder.path()).output().unwrap());
         let recorded = &summary["recorded"];
         assert_eq!((&recorded["page"], &recorded["trace"]), (&page.as_str().into(), &Value::Null));
         assert!(number(&recorded["steps"]) >= 100, "{summary}");
@@ -210,7 +210,7 @@ fn a_server_is_not_loaded_without_permission() {
     let uri = format!("mongodb://app:pencil@{}/?authMechanism=PLAIN", endpoint.address());
     for (limit, until) in [(["--seconds", "2"], "for 2s"), (["--ops", "7"], "until 7 are done")] {
         let arguments = [&[uri.as_str(), "--tasks", "3"][..], &limit].concat();
-        let output = cenote("run", &arguments).stdin(Stdio::null()).output().unwrap();
+        let output = command(&["run"]).args(arguments).stdin(Stdio::null()).output().unwrap();
         assert_eq!(output.status.code(), Some(2));
         let expected = format!(
             "cenote: not begun: 3 tasks would run as many operations as {} can serve, {until}; --yes \
@@ -246,9 +246,7 @@ fn a_terminal_is_asked_before_a_server_is_loaded() {
 
 #[test]
 fn a_run_that_does_not_begin_leaves_no_file() {
-    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let unreachable = format!("mongodb://127.0.0.1:{}", free.local_addr().unwrap().port());
-    drop(free);
+    let unreachable = format!("mongodb://{}", nowhere());
     let folder = tempfile::tempdir().unwrap();
     let [new, old] = ["new", "old"].map(|name| folder.path().join(name));
     fs::write(&old, "of yesterday").unwrap();
@@ -394,7 +392,7 @@ fn signals_stop_it_with_a_summary_and_nothing_left() {
     // A second signal at once does not count working tasks as hanging.
     for signals in [&["-INT"][..], &["-TERM"], &[hang_up], &["-INT", "-TERM"]] {
         let folder = tempfile::tempdir().unwrap();
-        let mut child = cenote("run", &["--seconds", "600", "--json"])
+        let mut child = command(&["run", "--seconds", "600", "--json"])
             .env("TMPDIR", folder.path())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -553,9 +551,9 @@ fn a_password_does_not_have_to_be_an_argument() {
     let file = file.to_str().unwrap();
     let summary = json(&run(&["--uri-file", file, "--json", "--ops", "10"]));
     assert_eq!(summary["operations"]["good"], 10);
-    let mut command = cenote("run", &["--uri-file", "-", "--yes", "--json", "--ops", "10"]);
-    command.stdin(fs::File::open(file).unwrap());
-    assert_eq!(json(&command.output().unwrap())["operations"]["good"], 10);
+    let mut from_input = command(&["run", "--uri-file", "-", "--yes", "--json", "--ops", "10"]);
+    from_input.stdin(fs::File::open(file).unwrap());
+    assert_eq!(json(&from_input.output().unwrap())["operations"]["good"], 10);
     for (arguments, says) in [
         (&["--uri-file", "/nowhere/uri"][..], "--uri-file: /nowhere/uri: No such file"),
         (&["--uri-file", file, "--chaos"], "--chaos injects faults into the built-in mock server"),
@@ -596,9 +594,7 @@ fn an_ignored_hang_up_stays_ignored() {
 
 #[test]
 fn what_cannot_be_done_is_2_with_one_line() {
-    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let unreachable = format!("mongodb://u:secret@127.0.0.1:{}", free.local_addr().unwrap().port());
-    drop(free);
+    let unreachable = format!("mongodb://u:secret@{}", nowhere());
     for (arguments, says) in [
         (&["nonsense"][..], "the connection string does not begin with `mongodb://`"),
         (&["mongodb://h", "--chaos"], "--chaos injects faults into the built-in mock server"),
@@ -645,9 +641,7 @@ fn what_cannot_be_done_is_2_with_one_line() {
 
 #[test]
 fn a_server_that_cannot_be_reached_is_shown_with_advice() {
-    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let nowhere = free.local_addr().unwrap().to_string();
-    drop(free);
+    let nowhere = nowhere();
     let users = vec![User::new("app", "pencil")];
     let settings = Settings { auth: true, users, ..Settings::default() };
     let plain = Endpoint::start(settings.clone(), ListenOptions::default()).unwrap();
@@ -700,11 +694,11 @@ fn web_server() -> std::net::SocketAddr {
 #[test]
 fn nobody_has_to_hear_how_it_goes() {
     let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
-    let mut command = cenote("run", &["--ops", "50", "--json"]);
-    let output = command.stderr(full.try_clone().unwrap()).output().unwrap();
+    let mut run = command(&["run", "--ops", "50", "--json"]);
+    let output = run.stderr(full.try_clone().unwrap()).output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{output:?}");
     assert_eq!(json(&output)["operations"]["good"], 50);
-    let refused = cenote("run", &["--bogus"]).stderr(full).status().unwrap();
+    let refused = command(&["run", "--bogus"]).stderr(full).status().unwrap();
     assert_eq!(refused.code(), Some(2));
 }
 
@@ -741,6 +735,6 @@ fn the_servers_of_srv_records_are_looked_up() {
     let error = text(&nowhere.stderr);
     let expected = "no servers for nowhere.0.0.1: SRV records of _mongodb._tcp.nowhere.0.0.1: the name does not exist";
     assert!(error.contains(expected) && !error.contains("pencil"), "{error}");
-    let asked = cenote("run", &[uri, "--name-server", &at]).output().expect("a child process");
+    let asked = command(&["run", uri, "--name-server", &at]).output().expect("a child process");
     assert!(text(&asked.stderr).contains("as the servers of cluster.0.0.1 can serve"), "{asked:?}");
 }

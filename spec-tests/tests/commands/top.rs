@@ -14,17 +14,13 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use tempfile::tempdir;
 
+use super::{command, text};
+
 /// Longer than a start takes on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-fn cenote(arguments: &[&str]) -> Command {
-    let mut cenote = Command::new(env!("CARGO_BIN_EXE_cenote"));
-    cenote.args(arguments);
-    cenote
-}
-
 fn top(socket: &Path, arguments: &[&str]) -> Output {
-    cenote(&["top"]).arg(socket).args(arguments).output().expect("a child process")
+    command(&["top"]).arg(socket).args(arguments).output().expect("a child process")
 }
 
 /// What is said of a socket that cannot be used.
@@ -32,7 +28,7 @@ fn complaint(socket: &Path) -> String {
     let output = top(socket, &["--once"]);
     assert_eq!(output.status.code(), Some(2), "{output:?}");
     assert!(output.stdout.is_empty(), "{output:?}");
-    let said = String::from_utf8(output.stderr).expect("text");
+    let said = text(&output.stderr);
     assert_eq!(said.lines().count(), 1, "{said}");
     said
 }
@@ -43,7 +39,7 @@ struct Run(Child);
 impl Run {
     /// With more tasks than connections.
     fn start(socket: &Path, shell: &str) -> Self {
-        let mut run = cenote(&["run", "--seconds", "600", "--tasks", "12", "--shell", shell]);
+        let mut run = command(&["run", "--seconds", "600", "--tasks", "12", "--shell", shell]);
         run.args(["--options", "maxPoolSize=2&waitQueueTimeoutMS=60000", "--inspect"]).arg(socket);
         let run = Self(run.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("a process"));
         let began = Instant::now();
@@ -96,18 +92,18 @@ fn the_pool_of_a_run(shell: &str) {
 
     // The same as text, by its number and by its address.
     let output = top(&socket, &["--once", "--interval", "0.1"]);
-    let text = String::from_utf8(output.stdout).expect("text");
-    assert!(text.starts_with("#  pool ") && text.contains("longest wait"), "{text}");
-    assert_eq!(text.lines().count(), 2, "{text}");
+    let table = text(&output.stdout);
+    assert!(table.starts_with("#  pool ") && table.contains("longest wait"), "{table}");
+    assert_eq!(table.lines().count(), 2, "{table}");
     let address = pool["address"].as_str().expect("a text");
     for name in ["1", address] {
         let output = top(&socket, &["--once", "--interval", "0.1", "--pool", name]);
-        let text = String::from_utf8(output.stdout).expect("text");
-        assert!(text.starts_with(&format!("{address}: ready, generation 0; ")), "{text}");
-        assert!(text.contains("It has a flight recorder."), "{text}");
+        let pool = text(&output.stdout);
+        assert!(pool.starts_with(&format!("{address}: ready, generation 0; ")), "{pool}");
+        assert!(pool.contains("It has a flight recorder."), "{pool}");
     }
     let output = top(&socket, &["--once", "--pool", "7"]);
-    let said = String::from_utf8(output.stderr).expect("text");
+    let said = text(&output.stderr);
     assert!(said.contains(&format!("no such pool; it has 1 ({address})")), "{said}");
     // Without a terminal there is no screen.
     let output = top(&socket, &[]);
@@ -130,7 +126,7 @@ fn lines_of_json_end_when_the_process_does() {
     let folder = tempdir().unwrap();
     let socket = folder.path().join("pool.sock");
     let run = Run::start(&socket, "tokio");
-    let mut top = cenote(&["top", "--json", "--interval", "0.1"]);
+    let mut top = command(&["top", "--json", "--interval", "0.1"]);
     let top = top.arg(&socket).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
     let mut top = top.expect("a process");
     let mut lines = BufReader::new(top.stdout.take().unwrap()).lines();
@@ -139,7 +135,7 @@ fn lines_of_json_end_when_the_process_does() {
         assert_eq!(serde_json::from_str::<Value>(&line).expect("JSON")["pools"][0]["pool"], 1);
     }
     // One whose reader has seen enough ends.
-    let mut other = cenote(&["top", "--json", "--interval", "0.1"]);
+    let mut other = command(&["top", "--json", "--interval", "0.1"]);
     let mut other = other.arg(&socket).stdout(Stdio::piped()).spawn().expect("a process");
     drop(other.stdout.take());
     assert_eq!(other.wait().expect("it ends").code(), Some(0));
@@ -221,7 +217,7 @@ fn another_users_socket_is_forbidden() {
         fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("our own file");
     };
     mode(&path, 0o000);
-    let mut top = cenote(&["top", "--once"]);
+    let mut top = command(&["top", "--once"]);
     // The superuser may open every file, so the command is another user's then.
     if fs::metadata(&path).unwrap().uid() == 0 {
         let copy = folder.path().join("cenote");
@@ -241,7 +237,7 @@ fn a_run_refuses_a_path_that_is_taken() {
     let folder = tempdir().unwrap();
     let path = folder.path().join("pool.sock");
     let _listener = UnixListener::bind(&path).unwrap();
-    let run = cenote(&["run", "--seconds", "1", "--inspect"]).arg(&path).output().unwrap();
+    let run = command(&["run", "--seconds", "1", "--inspect"]).arg(&path).output().unwrap();
     assert_eq!(run.status.code(), Some(2), "{run:?}");
     assert!(String::from_utf8_lossy(&run.stderr).contains("already listens on"), "{run:?}");
 }

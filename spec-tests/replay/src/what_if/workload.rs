@@ -5,13 +5,14 @@ use std::io::Read;
 use std::time::Duration;
 
 use cenote_core::pool::{
-    Action, ConnId, ConnectionState, Health, Input, Instant, PoolOptions, PoolState, Purpose,
-    ServiceId, Status, WaiterId,
+    Action, CheckOutError, ConnId, ConnectionState, Health, Input, Instant, PoolOptions, PoolState,
+    Purpose, ServiceId, Status, WaiterId,
 };
 use cenote_core::trace::{TraceError, TraceHeader, Traced};
 
 use super::outcome::{Outcome, Tally};
 use super::run::{Clear, Event, FailedOpening, Opening, Use, Warm};
+use crate::holders::Activity;
 use crate::step_reader::{StepReader, View};
 
 /// The requests of a trace with their uses, its establishments, and what else happened to the pool.
@@ -229,7 +230,8 @@ struct WorkloadReader {
     /// Requests without an outcome.
     waiting: BTreeMap<WaiterId, u32>,
     in_use: BTreeMap<ConnId, u32>,
-    pending: BTreeMap<ConnId, (Instant, Option<ServiceId>)>,
+    /// Of connections that are being established.
+    services: BTreeMap<ConnId, ServiceId>,
     /// The number of the clear that the input before was.
     just_cleared: Option<u32>,
     /// Clears after which the pool has not been ready, and their times.
@@ -257,7 +259,7 @@ impl WorkloadReader {
             tally: Tally::new(start, &pool.snapshot()),
             waiting: BTreeMap::new(),
             in_use: BTreeMap::new(),
-            pending: BTreeMap::new(),
+            services: BTreeMap::new(),
             just_cleared: None,
             not_ready_since: Vec::new(),
             has_ended: false,
@@ -280,7 +282,7 @@ impl WorkloadReader {
                     self.in_use.insert(connection.id, number);
                 }
                 ConnectionState::Pending { .. } => {
-                    self.pending.insert(connection.id, (connection.created, connection.service));
+                    self.services.extend(connection.service.map(|id| (connection.id, id)));
                 }
                 ConnectionState::Available
                 | ConnectionState::PendingResponse { .. }
@@ -336,14 +338,12 @@ impl WorkloadReader {
             }
             Input::CheckedIn { id, health, .. } => self.checked_in(now, *id, health, cleared),
             Input::Handshaken { id, service, .. } => {
-                if let Some(pending) = self.pending.get_mut(id) {
-                    pending.1 = *service;
-                }
+                self.services.extend(service.map(|service| (*id, service)));
             }
-            Input::EstablishSucceeded { id, .. } => self.opened(now, *id, None, None),
+            Input::EstablishSucceeded { id, .. } => self.opened(view, *id, None, None),
             Input::EstablishFailed { id, cause, overloaded } => {
                 let failure = FailedOpening { cause: cause.clone(), overloaded: *overloaded };
-                self.opened(now, *id, Some(failure), cleared);
+                self.opened(view, *id, Some(failure), cleared);
             }
             Input::IdleClosedByPeer { cause, .. } => {
                 self.event(now, Event::PeerCloses(cause.clone()));
@@ -406,14 +406,15 @@ impl WorkloadReader {
 
     fn opened(
         &mut self,
-        now: Instant,
+        view: &View<'_>,
         id: ConnId,
         failure: Option<FailedOpening>,
         cleared: Option<u32>,
     ) {
-        let Some((since, service)) = self.pending.remove(&id) else { return };
-        let clear = self.belongs(cleared);
-        let lasts = now.saturating_since(since);
+        let known = view.holders.connections.get(&id.number());
+        let Some(pending) = known.filter(|it| it.activity == Activity::Pending) else { return };
+        let (clear, since) = (self.belongs(cleared), pending.since);
+        let (lasts, service) = (view.pool.now().saturating_since(since), self.services.remove(&id));
         self.workload.openings.push((since, Opening { lasts, service, failure, clear }));
     }
 
@@ -426,34 +427,18 @@ impl WorkloadReader {
     }
 
     fn action(&mut self, now: Instant, action: &Action<Traced>) {
-        match action {
-            Action::StartEstablish { id, .. } => {
-                self.pending.insert(*id, (now, None));
+        let Action::Deliver { waiter, outcome } = action else { return };
+        let Some(number) = self.waiting.remove(waiter) else { return };
+        let request = &mut self.workload.requests[number as usize];
+        request.wait = now.saturating_since(request.asked);
+        request.fate = match outcome {
+            Ok((id, ())) => {
+                self.in_use.insert(*id, number);
+                Fate::Held(Duration::ZERO)
             }
-            Action::AbortEstablish { id } => {
-                self.pending.remove(id);
-            }
-            Action::Deliver { waiter, outcome } => {
-                let Some(number) = self.waiting.remove(waiter) else { return };
-                let request = &mut self.workload.requests[number as usize];
-                request.wait = now.saturating_since(request.asked);
-                request.fate = match outcome {
-                    Ok((id, ())) => {
-                        self.in_use.insert(*id, number);
-                        Fate::Held(Duration::ZERO)
-                    }
-                    Err(cenote_core::pool::CheckOutError::Cancelled) => Fate::Cancelled,
-                    Err(_) => Fate::Failed,
-                };
-            }
-            Action::CloseSocket { .. }
-            | Action::Interrupt { .. }
-            | Action::StartDrain { .. }
-            | Action::AbortDrain { .. }
-            | Action::ReportLeak { .. }
-            | Action::ReportUnanswered { .. }
-            | Action::EmitEvent(_) => {}
-        }
+            Err(CheckOutError::Cancelled) => Fate::Cancelled,
+            Err(_) => Fate::Failed,
+        };
     }
 
     fn finish(self) -> Workload {

@@ -171,7 +171,7 @@ impl Chaos {
 impl Which {
     /// Those with the widest effect come first.
     fn all() -> impl Iterator<Item = Self> + Clone {
-        let [first, second, others @ ..] = ServerFault::ALL.map(Self::Server);
+        let [first, second, others @ ..] = ServerFault::ALL.map(|(fault, _)| Self::Server(fault));
         let idle = [
             IdleFault::End(Ending::Fin),
             IdleFault::End(Ending::Reset),
@@ -182,7 +182,7 @@ impl Which {
         beginning.into_iter().chain(idle.map(Self::Idle)).chain(others)
     }
 
-    const fn name(self) -> &'static str {
+    fn name(self) -> &'static str {
         match self {
             Self::Server(trouble) => trouble.name(),
             Self::Idle(IdleFault::End(Ending::Close)) => "idle: close_notify",

@@ -126,7 +126,7 @@ impl Growth {
                 after.threads <= before.threads,
                 format!("{} threads became {}", before.threads, after.threads),
             ),
-            (*memory <= bound, format!("{} of memory became {}", Mebi(warm), Mebi(*memory))),
+            (*memory <= bound, format!("{} of memory became {}", mebi(warm), mebi(*memory))),
         ];
         checks.into_iter().filter_map(|(holds, what)| (!holds).then_some(what)).collect()
     }
@@ -138,19 +138,15 @@ impl fmt::Display for Growth {
         write!(f, "{} descriptors before and {} after", before.descriptors, after.descriptors)?;
         write!(f, ", {} and {} threads", before.threads, after.threads)?;
         match self.memory_warm_bytes {
-            Some(warm) => write!(f, "; memory {}, in the end {}", Mebi(warm), Mebi(*memory_bytes)),
-            None => write!(f, "; memory in the end {}", Mebi(*memory_bytes)),
+            Some(warm) => write!(f, "; memory {}, in the end {}", mebi(warm), mebi(*memory_bytes)),
+            None => write!(f, "; memory in the end {}", mebi(*memory_bytes)),
         }
     }
 }
 
 /// Bytes, as people read them.
-struct Mebi(u64);
-
-impl fmt::Display for Mebi {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:.0} MiB", self.0 as f64 / f64::from(1 << 20))
-    }
+fn mebi(bytes: u64) -> String {
+    format!("{:.0} MiB", bytes as f64 / f64::from(1 << 20))
 }
 
 #[cfg(test)]

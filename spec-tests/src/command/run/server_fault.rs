@@ -20,52 +20,29 @@ pub(super) enum ServerFault {
 }
 
 impl ServerFault {
-    /// Those with the widest effect come first.
-    pub(super) const ALL: [Self; 12] = [
-        Self::Restart,
-        Self::ResetOfAll,
-        Self::StallOfAll,
-        Self::Crossed,
-        Self::HostileTexts,
-        Self::CloseAndTlsStall,
-        Self::Cut,
-        Self::RefuseConnections,
-        Self::Garbage,
-        Self::Stall,
-        Self::Reset,
-        Self::Drip,
+    /// With their names. Those with the widest effect come first.
+    pub(super) const ALL: [(Self, &'static str); 12] = [
+        (Self::Restart, "restart"),
+        (Self::ResetOfAll, "reset of all"),
+        (Self::StallOfAll, "stall of all"),
+        (Self::Crossed, "crossed replies"),
+        (Self::HostileTexts, "hostile texts"),
+        (Self::CloseAndTlsStall, "close of all, and TLS stalls"),
+        (Self::Cut, "cut in the middle"),
+        (Self::RefuseConnections, "connections refused"),
+        (Self::Garbage, "garbage"),
+        (Self::Stall, "stall"),
+        (Self::Reset, "reset"),
+        (Self::Drip, "slow drip"),
     ];
 
-    pub(super) const fn name(self) -> &'static str {
-        match self {
-            Self::Restart => "restart",
-            Self::ResetOfAll => "reset of all",
-            Self::StallOfAll => "stall of all",
-            Self::RefuseConnections => "connections refused",
-            Self::CloseAndTlsStall => "close of all, and TLS stalls",
-            Self::Reset => "reset",
-            Self::Cut => "cut in the middle",
-            Self::Garbage => "garbage",
-            Self::Stall => "stall",
-            Self::Drip => "slow drip",
-            Self::Crossed => "crossed replies",
-            Self::HostileTexts => "hostile texts",
-        }
+    pub(super) fn name(self) -> &'static str {
+        Self::ALL.iter().find(|(fault, _)| *fault == self).map_or("", |(_, name)| name)
     }
 
     /// Whether it affects every open connection at once.
     pub(super) const fn is_of_all(self) -> bool {
-        match self {
-            Self::Restart | Self::ResetOfAll | Self::StallOfAll | Self::CloseAndTlsStall => true,
-            Self::RefuseConnections
-            | Self::Reset
-            | Self::Cut
-            | Self::Garbage
-            | Self::Stall
-            | Self::Drip
-            | Self::Crossed
-            | Self::HostileTexts => false,
-        }
+        matches!(self, Self::Restart | Self::ResetOfAll | Self::StallOfAll | Self::CloseAndTlsStall)
     }
 
     /// Starts the fault. Faults of single replies affect `times` replies to `command`.

@@ -142,9 +142,9 @@ fn draw(frame: &mut Frame<'_>, app: &App) {
     frame.render_widget(Line::from(text).reversed(), keys);
 }
 
-fn styled(line: text::Line) -> Line<'static> {
-    let styled = Line::from(line.text);
-    match line.kind {
+fn styled((kind, text): text::Line) -> Line<'static> {
+    let styled = Line::from(text);
+    match kind {
         Kind::Title => styled.bold(),
         Kind::Trouble => styled.fg(Color::Yellow),
         Kind::Plain => styled,

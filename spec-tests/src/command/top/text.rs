@@ -10,11 +10,7 @@ use super::table::{Column, sorted};
 use crate::command::output::{aligned, milliseconds, printable};
 
 /// A line, and how it looks on a screen.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Line {
-    pub(super) kind: Kind,
-    pub(super) text: String,
-}
+pub(super) type Line = (Kind, String);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
@@ -42,17 +38,17 @@ pub(super) fn of_table(pools: &[Pool], rates: &Rates, column: Column) -> String 
 
 /// One pool.
 pub(super) fn of_pool(detail: &Detail, rates: &Rates) -> String {
-    lines(detail, rates).iter().map(|line| format!("{}\n", printable(&line.text))).collect()
+    lines(detail, rates).iter().map(|(_, line)| format!("{}\n", printable(line))).collect()
 }
 
 /// One pool: what stands in the way, then its requests and connections.
 pub(super) fn lines(detail: &Detail, rates: &Rates) -> Vec<Line> {
     let mut lines = story(detail, rates);
     let mut list = |title: String, rows: Vec<Vec<String>>| {
-        lines.push(Line::new(Kind::Plain, String::new()));
-        lines.push(Line::new(Kind::Title, title));
+        lines.push((Kind::Plain, String::new()));
+        lines.push((Kind::Title, title));
         let rows = aligned(&rows, |column| column > 3);
-        lines.extend(rows.into_iter().map(|row| Line::new(Kind::Plain, row)));
+        lines.extend(rows.into_iter().map(|row| (Kind::Plain, row)));
     };
     if !detail.requests.is_empty() {
         let shown = detail.requests.len() as u64;
@@ -75,12 +71,6 @@ pub(super) fn lines(detail: &Detail, rates: &Rates) -> Vec<Line> {
     lines
 }
 
-impl Line {
-    fn new(kind: Kind, text: String) -> Self {
-        Self { kind, text }
-    }
-}
-
 impl Connection {
     fn is_in_use(&self) -> bool {
         matches!(self.state.as_str(), "inUse" | "interrupted")
@@ -97,7 +87,7 @@ fn story(detail: &Detail, rates: &Rates) -> Vec<Line> {
          {pending} pending; {created} opened so far; {:.0} check-outs/s",
         rate.check_outs
     );
-    let mut lines = vec![Line::new(Kind::Title, title)];
+    let mut lines = vec![(Kind::Title, title)];
     lines.extend(longest_wait(detail));
     lines.extend(holders(detail));
     lines.extend(detail.last_clear.as_ref().map(|clear| cleared(pool, clear)));
@@ -107,7 +97,7 @@ fn story(detail: &Detail, rates: &Rates) -> Vec<Line> {
         (false, true) => "It has a flight recorder.",
         (false, false) => "It has no flight recorder: ClientBuilder::flight_recorder gives it one.",
     };
-    lines.push(Line::new(Kind::Plain, recorder.to_owned()));
+    lines.push((Kind::Plain, recorder.to_owned()));
     lines
 }
 
@@ -122,7 +112,7 @@ fn longest_wait(detail: &Detail) -> Option<Line> {
         time(oldest.waited, oldest.exact),
         obstacle(pool, oldest)
     );
-    Some(Line::new(Kind::Trouble, text))
+    Some((Kind::Trouble, text))
 }
 
 fn obstacle(pool: &Pool, request: &Request) -> String {
@@ -169,11 +159,11 @@ fn holders(detail: &Detail) -> Vec<Line> {
             );
             let text =
                 format!("{} {place}. Longest: {longest}.", count(held.len() as u64, "connection"));
-            Line::new(Kind::Plain, text)
+            (Kind::Plain, text)
         })
         .collect();
     if more > 0 {
-        lines.push(Line::new(Kind::Plain, format!("{} more.", count(more as u64, "place"))));
+        lines.push((Kind::Plain, format!("{} more.", count(more as u64, "place"))));
     }
     lines
 }
@@ -192,7 +182,7 @@ fn cleared(pool: &Pool, clear: &Clear) -> Line {
         clear.pending,
         clear.cause
     );
-    Line::new(Kind::Trouble, text)
+    (Kind::Trouble, text)
 }
 
 fn failed(detail: &Detail, per_second: f64) -> Option<Line> {
@@ -213,7 +203,7 @@ fn failed(detail: &Detail, per_second: f64) -> Option<Line> {
         failures.closed,
         failures.rejected
     );
-    Some(Line::new(Kind::Trouble, text))
+    Some((Kind::Trouble, text))
 }
 
 fn request(pool: &Pool, it: &Request) -> Vec<String> {

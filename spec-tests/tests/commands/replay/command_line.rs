@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use cenote_replay::filter::Names;
 
-use super::{Folder, bad, cenote, good, text};
+use super::{Folder, bad, cenote, command, good, text};
 
 const COMMANDS: &[&str] = &[
     "run",
@@ -164,8 +164,7 @@ fn a_reader_that_closes_its_pipe_early_gets_no_error() {
 #[test]
 fn a_closed_standard_output_is_no_failure() {
     for arguments in [["completions", "bash"], ["completions", "zsh"]] {
-        let mut begun = Command::new(env!("CARGO_BIN_EXE_cenote"))
-            .args(arguments)
+        let mut begun = command(&arguments)
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
@@ -183,9 +182,7 @@ fn a_closed_standard_output_is_no_failure() {
 fn what_cannot_be_printed_is_said() {
     for arguments in [["completions", "bash"], ["completions", "zsh"]] {
         let full = File::options().write(true).open("/dev/full").expect("a device");
-        let output =
-            Command::new(env!("CARGO_BIN_EXE_cenote")).args(arguments).stdout(full).output();
-        let output = output.expect("a child process");
+        let output = command(&arguments).stdout(full).output().expect("a child process");
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(said.starts_with("cenote: cannot print: No space left"), "{said}");
         assert_eq!((output.status.code(), said.lines().count()), (Some(2), 1));

@@ -1,10 +1,8 @@
 //! `cenote replay --explain` and its relatives, on one trace for each kind of incident.
 
-use std::process::Command;
-
 use serde_json::Value;
 
-use super::{Folder, bad, cenote, good, text};
+use super::{Folder, bad, cenote, command, good, text};
 
 /// What the command says of the trace of a case, with these arguments.
 fn told(case: &str, arguments: &[&str]) -> String {
@@ -347,19 +345,16 @@ fn the_page_shows_what_the_commands_print() {
     for block in blocks {
         for part in block.split("$ cenote ").skip(1) {
             let mut lines = part.lines();
-            let command = lines.next().expect("a command");
-            let output = Command::new(env!("CARGO_BIN_EXE_cenote"))
-                .args(command.split(' '))
-                .current_dir(&folder.0)
-                .output()
-                .expect("a child process");
-            assert!(output.status.success(), "{command}");
+            let asked = lines.next().expect("a command");
+            let arguments: Vec<_> = asked.split(' ').collect();
+            let output = command(&arguments).current_dir(&folder.0).output().expect("a process");
+            assert!(output.status.success(), "{asked}");
             let printed = String::from_utf8(output.stdout).expect("text");
             let mut printed = printed.lines();
             for expected in lines.take_while(|line| *line != "…") {
-                assert_eq!(printed.next(), Some(expected), "{command}");
+                assert_eq!(printed.next(), Some(expected), "{asked}");
             }
-            cases += usize::from(command.starts_with("record "));
+            cases += usize::from(asked.starts_with("record "));
         }
     }
     assert_eq!(cases, 5);

@@ -10,14 +10,12 @@ mod what_if;
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::Stdio;
 
 use cenote_replay::history::History;
 use tempfile::TempDir;
 
-fn cenote(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_cenote")).args(arguments).output().expect("a child process")
-}
+use super::{cenote, command};
 
 /// What it prints; it has to end well.
 fn good(arguments: &[&str]) -> String {
@@ -238,8 +236,7 @@ fn two_traces_are_compared() {
 fn one_goes_through_it_by_hand() {
     let folder = Folder::new();
     let trace = folder.traffic("a.bson", &[]);
-    let mut child = Command::new(env!("CARGO_BIN_EXE_cenote"))
-        .args(["replay", text(&trace), "--step"])
+    let mut child = command(&["replay", text(&trace), "--step"])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
