@@ -11,7 +11,7 @@ use super::input::{at, open};
 
 /// Arguments of `cenote check`.
 #[derive(Debug, clap::Args)]
-pub struct Arguments {
+pub(super) struct Arguments {
     /// File with one event per line, as `--events` writes it; `-` is standard input
     events: PathBuf,
     /// maxPoolSize, if it differs from the options in the events; 0 is no limit
@@ -29,11 +29,7 @@ pub struct Arguments {
 }
 
 /// Judges the events, and prints a line for each rule that is broken, or with `--all` for each finding.
-///
-/// # Errors
-///
-/// A file that cannot be read, or that holds something else than events.
-pub fn run(arguments: &Arguments) -> Result<bool, Failure> {
+pub(super) fn run(arguments: &Arguments) -> Result<bool, Failure> {
     let path = &arguments.events;
     let limits = Limits { max: arguments.max, connecting: arguments.connecting };
     let report = cenote_check::check(BufReader::new(open(path)?), limits).map_err(at(path))?;

@@ -11,17 +11,13 @@ use super::output::print;
     ~/.local/share/bash-completion/completions/cenote\n\
     For zsh: cenote completions zsh > DIR/_cenote, where DIR is in $fpath\n\
     For fish: cenote completions fish > ~/.config/fish/completions/cenote.fish")]
-pub struct Arguments {
+pub(super) struct Arguments {
     /// The shell that completes
     shell: Shell,
 }
 
 /// Prints the script that teaches a shell to complete a command.
-///
-/// # Errors
-///
-/// When it cannot be printed.
-pub fn run(arguments: &Arguments, command: &mut clap::Command) -> Result<bool, Failure> {
+pub(super) fn run(arguments: &Arguments, command: &mut clap::Command) -> Result<bool, Failure> {
     let mut script = Vec::new();
     clap_complete::generate(arguments.shell, command, "cenote", &mut script);
     print(String::from_utf8_lossy(&script))?;

@@ -10,7 +10,7 @@ use crate::formats::{self, Foreign, Place, Target};
 
 /// Arguments of `cenote conform`.
 #[derive(Debug, clap::Args)]
-pub struct Arguments {
+pub(super) struct Arguments {
     /// Test files, or folders of them, such as ../specifications/source/load-balancers/tests: a file's
     /// format is told by its folder, as in the repository of the specifications
     #[arg(required = true)]
@@ -30,11 +30,7 @@ pub struct Arguments {
 }
 
 /// Plays the files and prints a line a test.
-///
-/// # Errors
-///
-/// When a path cannot be read or written, has no test file, or a server cannot be reached.
-pub fn run(arguments: &Arguments) -> Result<bool, Failure> {
+pub(super) fn run(arguments: &Arguments) -> Result<bool, Failure> {
     let place = match &arguments.uri {
         None => Place::Endpoint,
         Some(uri) => Place::Server(Box::new(Foreign::new(uri)?)),

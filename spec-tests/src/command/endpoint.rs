@@ -23,7 +23,7 @@ const COMPRESSORS: &str =
 
 /// Arguments of `cenote endpoint`.
 #[derive(Debug, clap::Args)]
-pub struct Arguments {
+pub(super) struct Arguments {
     /// Port on 127.0.0.1; 0 picks a free one
     #[arg(long, default_value_t = 0)]
     port: u16,
@@ -87,11 +87,7 @@ enum Kind {
 ///
 /// The first line of standard output is a connection string that any client can use as it is.
 /// What else can be done with the endpoint is told on standard error.
-///
-/// # Errors
-///
-/// When the place is taken, or standard output is closed.
-pub fn run(arguments: &Arguments) -> Result<bool, Failure> {
+pub(super) fn run(arguments: &Arguments) -> Result<bool, Failure> {
     let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         // Before the first line tells a script that it may send a signal.

@@ -86,20 +86,26 @@ fn place(path: &Path) -> Option<PathBuf> {
     Some(folder.join(path.file_name()?))
 }
 
-/// Rows as lines, in columns: texts begin and numbers end below each other.
-pub(super) fn aligned(rows: &[Vec<String>], is_text: impl Fn(usize) -> bool) -> Vec<String> {
-    let columns = rows.iter().map(Vec::len).max().unwrap_or_default();
+/// Rows as lines, below a heading whose columns are separated by `|`: texts begin and numbers end below each other.
+pub(super) fn table(
+    head: &str,
+    rows: impl IntoIterator<Item = Vec<String>>,
+    is_text: impl Fn(&str) -> bool,
+) -> String {
+    let names: Vec<_> = head.split('|').collect();
+    let head = names.iter().map(|name| (*name).to_owned()).collect();
+    let rows: Vec<Vec<String>> = [head].into_iter().chain(rows).collect();
     let width = |column: usize| {
         let cells = rows.iter().filter_map(|row| row.get(column));
         cells.map(|cell| cell.chars().count()).max().unwrap_or_default()
     };
-    let widths: Vec<_> = (0..columns).map(width).collect();
+    let widths: Vec<_> = (0..names.len()).map(width).collect();
     let line = |row: &Vec<String>| {
-        let cells = row.iter().zip(&widths).enumerate().map(|(column, (cell, width))| {
-            if is_text(column) { format!("{cell:<width$}") } else { format!("{cell:>width$}") }
+        let cells = row.iter().zip(&widths).zip(&names).map(|((cell, width), name)| {
+            if is_text(name) { format!("{cell:<width$}") } else { format!("{cell:>width$}") }
         });
         let line = cells.collect::<Vec<_>>().join("  ");
-        printable(line.trim_end()).to_string()
+        format!("{}\n", printable(line.trim_end()))
     };
     rows.iter().map(line).collect()
 }

@@ -15,7 +15,7 @@ use super::input::at;
 
 /// Arguments of `cenote record`.
 #[derive(Debug, clap::Args)]
-pub struct Arguments {
+pub(super) struct Arguments {
     /// The file to write; for --case fail-over, the folder
     out: PathBuf,
     /// Seed of the random numbers; the same seed gives the same file
@@ -63,7 +63,7 @@ pub struct Arguments {
 
 /// An incident.
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
-pub enum Case {
+enum Case {
     /// More requests than the pool has connections for
     TooSmall,
     /// The same in a pool that sheds requests and bounds its queue
@@ -99,11 +99,7 @@ impl Case {
 }
 
 /// Writes a trace.
-///
-/// # Errors
-///
-/// When the file cannot be written.
-pub fn run(arguments: &Arguments) -> Result<bool, Failure> {
+pub(super) fn run(arguments: &Arguments) -> Result<bool, Failure> {
     write(arguments).map_err(at(&arguments.out))?;
     Ok(true)
 }

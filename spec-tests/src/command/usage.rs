@@ -6,7 +6,7 @@ use super::output::tell;
 
 /// Prints what clap has to say, and gives the exit status: help and version are what was asked for,
 /// and everything else is one line on standard error.
-pub fn answer(error: &clap::Error, known: &clap::Command) -> u8 {
+pub(super) fn answer(error: &clap::Error, known: &clap::Command) -> u8 {
     if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
         // If that fails, there is nowhere to report it.
         let _ = error.print();
@@ -17,7 +17,7 @@ pub fn answer(error: &clap::Error, known: &clap::Command) -> u8 {
 }
 
 /// Says in one line what keeps a command from doing what it was asked for, and gives the exit status.
-pub fn fail(why: &str) -> u8 {
+pub(super) fn fail(why: &str) -> u8 {
     tell(format_args!("cenote: {}", in_one_line(why)));
     2
 }

@@ -22,7 +22,7 @@ use crate::command::output::expect_different;
 /// Arguments of `cenote replay`.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = after_help())]
-pub struct Arguments {
+pub(in crate::command) struct Arguments {
     /// Trace file; `-` is standard input. Several traces of one client, or the folder that has them: of its
     /// pools and of its topology
     #[arg(value_name = "TRACE", required = true)]

@@ -26,7 +26,7 @@ use super::Failure;
 use super::input::{self, at};
 use super::output::{has_seen_enough, shown, tell};
 
-pub use self::arguments::Arguments;
+pub(super) use self::arguments::Arguments;
 use self::draw::draw;
 pub(super) use self::draw::page;
 use self::explain::explain;
@@ -35,11 +35,7 @@ use self::print::{print, verify};
 use self::sources::Sources;
 
 /// Replays a trace as the arguments say.
-///
-/// # Errors
-///
-/// If a file cannot be read or written.
-pub fn run(arguments: Arguments) -> Result<bool, Failure> {
+pub(super) fn run(arguments: Arguments) -> Result<bool, Failure> {
     arguments.check_files()?;
     let mut out = BufWriter::new(io::stdout().lock());
     let outcome = run_on(arguments, &mut out).and_then(|good| {

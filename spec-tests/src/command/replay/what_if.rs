@@ -15,7 +15,7 @@ use super::draw::draw_beside;
 use super::{Arguments, read};
 use crate::command::Failure;
 use crate::command::input::at;
-use crate::command::output::{aligned, printable, shown};
+use crate::command::output::{printable, shown, table};
 
 /// A trace and what is assumed about its callers.
 struct Case {
@@ -156,28 +156,13 @@ impl Case {
     }
 
     fn print(&self, predictions: &[(&Change, Prediction)], out: &mut impl Write) -> io::Result<()> {
-        let head = [
-            "",
-            "served",
-            "timed out",
-            "failed",
-            "p50 wait",
-            "p99 wait",
-            "longest",
-            "opened",
-            "at once",
-            "busy",
-        ];
-        let mut rows = vec![head.map(str::to_owned).to_vec()];
+        let head = "|served|timed out|failed|p50 wait|p99 wait|longest|opened|at once|busy";
         let recorded = Prediction::certain(self.workload.recorded().clone());
-        rows.push(row("as recorded", &recorded));
-        rows.push(row("the same, predicted", &self.predict(&Change::default())));
-        for (change, prediction) in predictions {
-            rows.push(row(&change.to_string(), prediction));
-        }
-        for line in aligned(&rows, |column| column == 0) {
-            writeln!(out, "{line}")?;
-        }
+        let same = self.predict(&Change::default());
+        let known = [row("as recorded", &recorded), row("the same, predicted", &same)];
+        let predicted = predictions.iter().map(|(change, it)| row(&change.to_string(), it));
+        let rows = known.into_iter().chain(predicted);
+        out.write_all(table(head, rows, str::is_empty).as_bytes())?;
         writeln!(
             out,
             "\nwaits are those of all requests until their outcome; medians of {} draws",
@@ -219,18 +204,10 @@ impl Case {
         let kept = if goal.is_kept(recorded) { "kept" } else { "not kept" };
         let certain = Prediction::certain(recorded.clone());
         writeln!(out, "goal       {goal}, {kept} as recorded: {}\n", typical(goal, &certain))?;
-        let head = [
-            "",
-            "maxPoolSize",
-            "maxConnecting",
-            "minPoolSize",
-            quantity(goal),
-            "opened",
-            "at once",
-            "on average",
-        ];
-        let mut rows = vec![head.map(str::to_owned).to_vec()];
-        for (situation, need) in &advice.needs {
+        let quantity = if let Goal::Wait { .. } = goal { "wait" } else { "time-outs" };
+        let head =
+            format!("|maxPoolSize|maxConnecting|minPoolSize|{quantity}|opened|at once|on average");
+        let rows = advice.needs.iter().map(|(situation, need)| {
             let mut row = vec![situation.to_string()];
             if let Need::Pool { change, prediction } = need {
                 row.extend(change.values().iter().map(|(_, value)| value.to_string()));
@@ -241,11 +218,9 @@ impl Case {
             } else {
                 row.push("no pool".to_owned());
             }
-            rows.push(row);
-        }
-        for line in aligned(&rows, |column| column == 0) {
-            writeln!(out, "{line}")?;
-        }
+            row
+        });
+        out.write_all(table(&head, rows, str::is_empty).as_bytes())?;
         let is_server = |need: &Need| matches!(need, Need::Server(_));
         if let Some(limit) =
             advice.server.filter(|_| advice.needs.iter().any(|(_, need)| is_server(need)))
@@ -321,14 +296,6 @@ fn row(name: &str, prediction: &Prediction) -> Vec<String> {
         prediction.median(|outcome| outcome.peak).to_string(),
         format!("{:.0} %", 100.0 * prediction.median(Outcome::busy_share)),
     ]
-}
-
-/// What a goal is about.
-const fn quantity(goal: Goal) -> &'static str {
-    match goal {
-        Goal::Wait { .. } => "wait",
-        Goal::TimeOuts { .. } => "time-outs",
-    }
 }
 
 /// The median of what a goal is about.

@@ -14,7 +14,7 @@ use crate::command::output::{expect_different, tell};
 
 /// Arguments of `cenote run`.
 #[derive(Debug, clap::Args)]
-pub struct Arguments {
+pub(in crate::command) struct Arguments {
     /// Connection string, with the pool's options; of several hosts all servers are found and loaded.
     /// Without it, cenote starts a mock server in this process, with TLS and SCRAM
     uri: Option<Private>,

@@ -32,16 +32,11 @@ use self::summary::Summary;
 use super::Failure;
 use super::output;
 
-pub use self::arguments::Arguments;
+pub(super) use self::arguments::Arguments;
 
 /// Runs, shows progress on standard error, and prints a summary. Returns whether every rule was kept,
 /// every worker ended, and nothing leaked.
-///
-/// # Errors
-///
-/// The run could not start: an invalid connection string or option, a server that does not answer, a
-/// file that cannot be written.
-pub fn run(arguments: &Arguments) -> Result<bool, Failure> {
+pub(super) fn run(arguments: &Arguments) -> Result<bool, Failure> {
     let plan = arguments.plan()?;
     if !arguments.yes {
         permission::ask(&plan)?;

@@ -85,7 +85,7 @@ pub(super) async fn play<C: Client>(plan: &Plan<'_>) -> Result<Summary, Failure>
     let mut meter = Meter::begin()?;
     let record = Record::begin(plan)?;
     let server = Server::start(plan, &mut signals).await?;
-    let timeline = Arc::new(Timeline::new());
+    let timeline = Arc::<Timeline>::default();
     let seen = Arc::new(Seen::new(Arc::clone(&timeline)));
     server.look(&mut signals).await?;
     // What is in the file stays until there is something to be written.

@@ -10,7 +10,7 @@ use super::latency::Quantiles;
 use super::record::Recorded;
 use super::summary::{Left, Stopped, Summary};
 use super::troubles::Troubles;
-use crate::command::output::{aligned, milliseconds, printable, quoted};
+use crate::command::output::{milliseconds, printable, quoted, table};
 
 impl fmt::Display for Summary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -92,8 +92,7 @@ impl Summary {
     }
 
     fn times(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let head = ["", "p50", "p99", "p99.9", "max"].map(str::to_owned).to_vec();
-        let row = |name: &str, it: Quantiles| {
+        let row = |(name, it): (&str, Quantiles)| {
             let times = [it.p50, it.p99, it.p999, it.max].map(|time| match it.count {
                 0 => "-".to_owned(),
                 _ => milliseconds(time),
@@ -101,14 +100,11 @@ impl Summary {
             [name.to_owned()].into_iter().chain(times).collect()
         };
         let rows = [
-            head,
-            row("check-out wait", self.check_out_wait),
-            row("operation", self.operation_time),
-            row("establishment", self.establishment),
+            ("check-out wait", self.check_out_wait),
+            ("operation", self.operation_time),
+            ("establishment", self.establishment),
         ];
-        for line in aligned(&rows, |column| column == 0) {
-            writeln!(f, "{line}")?;
-        }
+        f.write_str(&table("|p50|p99|p99.9|max", rows.map(row), str::is_empty))?;
         writeln!(f)
     }
 

@@ -10,6 +10,7 @@ use super::pause::Pause;
 use super::timeline::Timeline;
 
 /// What all tasks have seen, and whether they go on.
+#[derive(Default)]
 pub(super) struct Tally {
     pub(super) is_over: Arc<AtomicBool>,
     pub(super) timeline: Arc<Timeline>,
@@ -20,6 +21,7 @@ pub(super) struct Tally {
     pub(super) give_up: Option<NonZeroU32>,
     rests: AtomicBool,
     busy: AtomicU64,
+    /// How many operations there are to be.
     most: u64,
     asked: AtomicU64,
     without_server: AtomicU64,
@@ -63,33 +65,10 @@ pub(super) struct Counts {
 }
 
 impl Tally {
-    pub(super) fn new(plan: &Arguments, timeline: Arc<Timeline>, pause: Arc<Pause>) -> Self {
-        let most = plan.ops.map(NonZeroU64::get);
-        let Arguments { chaos: verifies, give_up, .. } = *plan;
-        Self { verifies, give_up, ..Self::of(most, timeline, pause) }
-    }
-
-    /// `most` is how many operations there are to be.
-    fn of(most: Option<u64>, timeline: Arc<Timeline>, pause: Arc<Pause>) -> Self {
-        Self {
-            is_over: Arc::default(),
-            timeline,
-            pause,
-            verifies: false,
-            give_up: None,
-            rests: AtomicBool::default(),
-            busy: AtomicU64::default(),
-            most: most.unwrap_or(u64::MAX),
-            asked: AtomicU64::default(),
-            without_server: AtomicU64::default(),
-            delivered: AtomicU64::default(),
-            good: AtomicU64::default(),
-            failed: AtomicU64::default(),
-            given_up: Default::default(),
-            foreign: AtomicU64::default(),
-            reasons: Mutex::default(),
-            shards: Default::default(),
-        }
+    pub(super) fn new(asked: &Arguments, timeline: Arc<Timeline>, pause: Arc<Pause>) -> Self {
+        let most = asked.ops.map_or(u64::MAX, NonZeroU64::get);
+        let Arguments { chaos: verifies, give_up, .. } = *asked;
+        Self { most, verifies, give_up, timeline, pause, ..Self::default() }
     }
 
     /// Whether there is one operation more to do, which the caller then has to do.
@@ -250,20 +229,16 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 mod tests {
     use super::*;
 
-    fn tally(most: Option<u64>) -> Tally {
-        Tally::of(most, Arc::new(Timeline::new()), Arc::default())
-    }
-
     #[test]
     fn there_are_as_many_operations_as_were_asked_for() {
-        let tally = tally(Some(2));
+        let tally = Tally { most: 2, ..Tally::default() };
         assert_eq!([tally.next(), tally.next(), tally.next()], [true, true, false]);
         assert_eq!(tally.counts().asked, 2);
     }
 
     #[test]
     fn reasons_without_end_are_counted_together() {
-        let tally = tally(None);
+        let tally = Tally::default();
         (0..50).for_each(|number| tally.failed(&"x".repeat(number)));
         tally.failed("xxx");
         let reasons = tally.reasons();
@@ -273,7 +248,7 @@ mod tests {
 
     #[test]
     fn what_differs_in_numbers_is_one_reason() {
-        let tally = tally(None);
+        let tally = Tally::default();
         for length in [7, -300_000] {
             tally.failed(&format!("a length of {length} is not between 16 and 48000000 bytes"));
         }

@@ -52,12 +52,14 @@ pub(super) struct Timeline {
     is_waiting: AtomicBool,
 }
 
-impl Timeline {
-    pub(super) fn new() -> Self {
+impl Default for Timeline {
+    fn default() -> Self {
         let (incidents, is_waiting) = (Mutex::default(), AtomicBool::new(false));
         Self { began: Instant::now(), began_at: SystemTime::now(), incidents, is_waiting }
     }
+}
 
+impl Timeline {
     /// Since the start of the run.
     pub(super) fn now(&self) -> Duration {
         self.began.elapsed()
@@ -196,7 +198,7 @@ mod tests {
 
     #[test]
     fn good_again_is_what_comes_after_the_last_failure() {
-        let timeline = Timeline::new();
+        let timeline = Timeline::default();
         timeline.failed();
         timeline.good(Duration::ZERO);
         assert_eq!(timeline.last(), None, "there was no trouble yet");
@@ -222,7 +224,7 @@ mod tests {
 
     #[test]
     fn a_pool_that_was_cleared_has_to_be_ready_again() {
-        let timeline = Timeline::new();
+        let timeline = Timeline::default();
         timeline.begin("reset");
         timeline.end(0);
         assert!(timeline.last().unwrap().is_over());

@@ -6,7 +6,7 @@ use std::time::Duration;
 use cenote_replay::text::span;
 
 use super::timeline::Incident;
-use crate::command::output::aligned;
+use crate::command::output::table;
 
 /// So many lines can be read; the others are in `--json`.
 const EACH: usize = 24;
@@ -21,41 +21,14 @@ impl fmt::Display for Troubles<'_> {
             1..=EACH => (EACH_HEAD, self.0.iter().map(each).collect()),
             _ => (KIND_HEAD, self.kinds()),
         };
-        let head = head.map(str::to_owned).to_vec();
-        let rows: Vec<_> = [head].into_iter().chain(rows).collect();
-        let is_text = |column: usize| rows[0][column] == TROUBLE;
-        aligned(&rows, is_text).iter().try_for_each(|line| writeln!(f, "{line}"))?;
-        writeln!(f)
+        writeln!(f, "{}", table(head, rows, |name| name == "trouble"))
     }
 }
 
-const TROUBLE: &str = "trouble";
+const EACH_HEAD: &str = "at|trouble|lasted|hit|closed|refused|failed|cleared|ready|good again";
 
-const EACH_HEAD: [&str; 10] = [
-    "at",
-    TROUBLE,
-    "lasted",
-    "hit",
-    "closed",
-    "refused",
-    "failed",
-    "cleared",
-    "ready",
-    "good again",
-];
-
-const KIND_HEAD: [&str; 10] = [
-    TROUBLE,
-    "times",
-    "hit",
-    "closed",
-    "refused",
-    "failed",
-    "cleared",
-    "not well",
-    "good again",
-    "longest",
-];
+const KIND_HEAD: &str =
+    "trouble|times|hit|closed|refused|failed|cleared|not well|good again|longest";
 
 fn each(incident: &Incident) -> Vec<String> {
     let Incident { trouble, at, hits, closed, refused, failed, .. } = incident;

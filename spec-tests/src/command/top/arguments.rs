@@ -6,7 +6,7 @@ use super::table::Column;
 /// Arguments of `cenote top`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = KEYS)]
-pub struct Arguments {
+pub(in crate::command) struct Arguments {
     /// The socket of the process: the path that it passes to `ClientBuilder::inspect` or
     /// `Builder::inspect`
     pub(super) socket: PathBuf,

@@ -20,14 +20,10 @@ use self::rates::{Moment, Rates};
 use super::Failure;
 use super::output::has_seen_enough;
 
-pub use self::arguments::Arguments;
+pub(super) use self::arguments::Arguments;
 
 /// Shows the pools until the user quits; with `--once` or `--json`, prints them.
-///
-/// # Errors
-///
-/// There is no such process, or it does not answer as expected.
-pub fn run(arguments: &Arguments) -> Result<bool, Failure> {
+pub(super) fn run(arguments: &Arguments) -> Result<bool, Failure> {
     let is_printed = arguments.once || arguments.json;
     let mut live = Live::connect(&arguments.socket)?;
     if !is_printed && !io::stdout().is_terminal() {

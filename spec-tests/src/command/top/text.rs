@@ -7,7 +7,7 @@ use clap::ValueEnum as _;
 use super::live::{Clear, Connection, Detail, Pool, Request};
 use super::rates::Rates;
 use super::table::{Column, sorted};
-use crate::command::output::{aligned, milliseconds, printable};
+use crate::command::output::{milliseconds, printable, table};
 
 /// A line, and how it looks on a screen.
 pub(super) type Line = (Kind, String);
@@ -27,13 +27,11 @@ const PLACES_MAX: usize = 5;
 /// The table of pools.
 pub(super) fn of_table(pools: &[Pool], rates: &Rates, column: Column) -> String {
     let columns = Column::value_variants();
-    let mut rows = vec![columns.iter().map(|column| column.title().to_owned()).collect::<Vec<_>>()];
-    for pool in sorted(pools, rates, column, false) {
-        let rate = rates.of(pool.pool);
-        rows.push(columns.iter().map(|column| column.cell(&pool, rate)).collect());
-    }
-    let lines = aligned(&rows, |column| columns[column].is_text());
-    lines.iter().map(|line| format!("{line}\n")).collect()
+    let titles: Vec<_> = columns.iter().map(|column| column.title()).collect();
+    let pools = sorted(pools, rates, column, false);
+    let row = |pool: &Pool| columns.iter().map(|it| it.cell(pool, rates.of(pool.pool))).collect();
+    let is_text = |title: &str| columns.iter().any(|it| it.is_text() && it.title() == title);
+    table(&titles.join("|"), pools.iter().map(row), is_text)
 }
 
 /// One pool.
@@ -44,28 +42,24 @@ pub(super) fn of_pool(detail: &Detail, rates: &Rates) -> String {
 /// One pool: what stands in the way, then its requests and connections.
 pub(super) fn lines(detail: &Detail, rates: &Rates) -> Vec<Line> {
     let mut lines = story(detail, rates);
-    let mut list = |title: String, rows: Vec<Vec<String>>| {
-        lines.push((Kind::Plain, String::new()));
-        lines.push((Kind::Title, title));
-        let rows = aligned(&rows, |column| column > 3);
-        lines.extend(rows.into_iter().map(|row| (Kind::Plain, row)));
+    let mut list = |title: String, table: String| {
+        lines.extend([(Kind::Plain, String::new()), (Kind::Title, title)]);
+        lines.extend(table.lines().map(|row| (Kind::Plain, row.to_owned())));
     };
+    let is_text = |name: &str| ["waits for", "state", "checked out at"].contains(&name);
     if !detail.requests.is_empty() {
         let shown = detail.requests.len() as u64;
-        let title = ["request", "waits", "deadline in", "for", "waits for"].map(str::to_owned);
         let rows = detail.requests.iter().map(|it| request(&detail.pool, it));
-        let rows = std::iter::once(title.to_vec()).chain(rows).collect();
+        let rows = table("request|waits|deadline in|for|waits for", rows, is_text);
         list(of(shown, detail.pool.waiting, "requests, the oldest first"), rows);
     }
     if !detail.connections.is_empty() {
         let shown = detail.connections.len() as u64;
-        let title = ["connection", "for", "age", "request", "state", "checked out at"];
         let mut connections: Vec<_> = detail.connections.iter().collect();
         // What is in use first, and the longest of it.
         connections.sort_by_key(|it| !it.is_in_use());
-        let rows = connections.into_iter().map(connection);
-        let title = title.map(str::to_owned).to_vec();
-        let rows = std::iter::once(title).chain(rows).collect();
+        let head = "connection|for|age|request|state|checked out at";
+        let rows = table(head, connections.into_iter().map(connection), is_text);
         list(of(shown, detail.pool.total, "connections, those in use first"), rows);
     }
     lines
