@@ -31,7 +31,7 @@ pub fn pool_vs_model(data: &[u8]) {
 }
 
 /// Decodes a run. Missing bytes at the end are zeros.
-fn decode(data: &[u8]) -> Run {
+pub fn decode(data: &[u8]) -> Run {
     let (head, tail) = data.split_at(data.len().min(OPTIONS_LEN));
     let mut options = [0; OPTIONS_LEN];
     options[..head.len()].copy_from_slice(head);
@@ -95,7 +95,7 @@ pub(crate) fn without_late_replies((mut options, mut steps): Run) -> Run {
 }
 
 /// The options of a pool, and what happens to it.
-pub(crate) type Run = (PoolOptions, Vec<Step>);
+pub type Run = (PoolOptions, Vec<Step>);
 
 /// Few connections and times of a few nanoseconds, so that events coincide.
 fn decode_options(bytes: [u8; OPTIONS_LEN]) -> PoolOptions {
