@@ -9,7 +9,7 @@ use super::plan::Plan;
 use super::subject::{Fed, Judges};
 use super::world::World;
 use super::{NEVER_STOPPED, create, run_world};
-use crate::lockstep::{Tagged, map_input};
+use crate::lockstep::map_input;
 use crate::shrink::{self, Fault};
 use cenote_replay::history::{Entry, History};
 use cenote_replay::record;
@@ -39,12 +39,12 @@ pub(super) fn evidence(plan: &Plan, has_model: bool) -> io::Result<Option<Eviden
     kept.map(|kept| shrink(&plan.options, kept)).transpose()
 }
 
-fn shrink(options: &PoolOptions, kept: Vec<Fed<Tagged>>) -> io::Result<Evidence> {
+fn shrink(options: &PoolOptions, kept: Vec<Fed>) -> io::Result<Evidence> {
     let bytes = record::beginning(options, Vec::new())?;
     let (mut history, _) = History::read(bytes.as_slice()).map_err(io::Error::other)?;
     // Causes are told apart by their numbers.
     let traced = |cause| Cause { text: Some(format!("cause {cause}").into()), ..Cause::default() };
-    let entry = |(at, input): Fed<Tagged>| {
+    let entry = |(at, input): Fed| {
         let input: Input<Traced> = map_input(input, |id| id, |_| (), traced);
         Entry { at, input, refused: false, place: None }
     };

@@ -1,31 +1,30 @@
 //! The pool under test, and the checks after every input.
 
-use std::fmt;
 use std::time::Duration;
 
 use cenote_core::pool::{
     Action, ConnId, ConnectionInfo, ConnectionState, Input, Instant, Maintenance, PoolOptions,
-    PoolState, PoolTypes, Snapshot, Status, WaiterId, WaiterInfo, WaitsFor,
+    PoolState, Snapshot, Status, WaiterId, WaiterInfo, WaitsFor,
 };
 
 use super::accounting::Accounting;
-use crate::lockstep::{self, Comparable, Ledger, Story, is_paced};
+use crate::lockstep::{self, Ledger, Story, Tagged, is_paced};
 use crate::model::Model;
 
 /// An input and when it was fed.
-pub(super) type Fed<S> = (Instant, Input<S>);
+pub(super) type Fed = (Instant, Input<Tagged>);
 
 #[cfg(test)]
 mod tests;
 
 /// The pool under test.
-pub(super) struct Subject<S: PoolTypes> {
-    pool: PoolState<S>,
+pub(super) struct Subject {
+    pool: PoolState<Tagged>,
     /// With the sum of the events.
-    model: Option<(Model<S>, Ledger)>,
+    model: Option<(Model<Tagged>, Ledger)>,
     story: Story,
     /// All inputs, if they are to be kept.
-    pub(super) kept: Option<Vec<Fed<S>>>,
+    pub(super) kept: Option<Vec<Fed>>,
     pub(super) fed: u64,
     /// The options were changed: the earlier ones still apply to what happened under them.
     had_others: bool,
@@ -43,10 +42,7 @@ pub(super) struct Judges {
     pub(super) keeps_inputs: bool,
 }
 
-impl<S: Comparable> Subject<S>
-where
-    S::Cause: fmt::Display,
-{
+impl Subject {
     pub(super) fn new(options: &PoolOptions, judges: Judges) -> Result<Self, String> {
         let pool = PoolState::new(Instant::ORIGIN, options.clone(), &mut Vec::new());
         let mut subject = Self {
@@ -67,7 +63,7 @@ where
         Ok(subject)
     }
 
-    pub(super) fn pool(&self) -> &PoolState<S> {
+    pub(super) fn pool(&self) -> &PoolState<Tagged> {
         &self.pool
     }
 
@@ -99,7 +95,11 @@ where
     }
 
     /// Feeds a valid input, and checks the actions.
-    pub(super) fn feed(&mut self, now: Instant, input: Input<S>) -> Result<Vec<Action<S>>, String> {
+    pub(super) fn feed(
+        &mut self,
+        now: Instant,
+        input: Input<Tagged>,
+    ) -> Result<Vec<Action<Tagged>>, String> {
         self.keep(now, &input);
         let is_timer = matches!(input, Input::Timer);
         self.had_others |= matches!(input, Input::SetOptions { .. });
@@ -142,7 +142,7 @@ where
     }
 
     /// Feeds an invalid input, which has to be refused without any change.
-    pub(super) fn feed_misuse(&mut self, now: Instant, input: Input<S>) -> Result<(), String> {
+    pub(super) fn feed_misuse(&mut self, now: Instant, input: Input<Tagged>) -> Result<(), String> {
         self.keep(now, &input);
         let before = self.pool.fingerprint();
         match self.handle(now, input)? {
@@ -157,7 +157,7 @@ where
         std::mem::take(&mut self.story).ends()
     }
 
-    fn keep(&mut self, now: Instant, input: &Input<S>) {
+    fn keep(&mut self, now: Instant, input: &Input<Tagged>) {
         self.fed += 1;
         if let Some(kept) = &mut self.kept {
             kept.push((now, input.clone()));
@@ -165,7 +165,11 @@ where
     }
 
     /// Returns the actions, or `None` if the input was refused.
-    fn handle(&mut self, now: Instant, input: Input<S>) -> Result<Option<Vec<Action<S>>>, String> {
+    fn handle(
+        &mut self,
+        now: Instant,
+        input: Input<Tagged>,
+    ) -> Result<Option<Vec<Action<Tagged>>>, String> {
         if let Some((model, ledger)) = &mut self.model {
             return lockstep::judge_from(&mut self.pool, model, ledger, now, input);
         }
@@ -236,7 +240,7 @@ where
 }
 
 /// The requests that own a connection, pending or draining, in arrival order.
-fn owners<S: PoolTypes>(pool: &PoolState<S>) -> impl Iterator<Item = (WaiterId, ConnId)> {
+fn owners(pool: &PoolState<Tagged>) -> impl Iterator<Item = (WaiterId, ConnId)> {
     pool.waiters().map_while(|WaiterInfo { id, waits_for, .. }| match waits_for {
         WaitsFor::Establishment(connection) | WaitsFor::PendingResponse(connection) => {
             Some((id, connection))

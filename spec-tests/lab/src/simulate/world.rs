@@ -37,7 +37,7 @@ pub(super) struct World<'a> {
     pauses: SplitMix,
     /// Draws what concerns late replies, so that worlds without them are as they were.
     late: SplitMix,
-    pub(super) subject: Subject<Tagged>,
+    pub(super) subject: Subject,
     pub(super) accounting: Accounting,
     agenda: Agenda<Due>,
     pub(super) now: Instant,

@@ -11,7 +11,6 @@ use cenote_core::pool::{Instant, PoolOptions};
 use cenote_core::topology::ServerId;
 
 use super::checks::CheckRate;
-use crate::lockstep::Tagged;
 use crate::simulate::accounting::Accounting;
 use crate::simulate::clock::Clock;
 use crate::simulate::subject::{Judges, Subject};
@@ -31,7 +30,7 @@ pub(super) struct Server {
     pub(super) checks: CheckRate,
     /// The sockets that the monitor has opened and not closed.
     pub(super) sockets: BTreeMap<SocketId, MonitorSocket>,
-    pub(super) subject: Subject<Tagged>,
+    pub(super) subject: Subject,
     pub(super) pool_clock: Clock,
     pub(super) accounting: Accounting,
     pub(super) is_removed: bool,

@@ -4,12 +4,11 @@
 use cenote_core::pool::{Health, Purpose};
 
 use super::*;
-use crate::lockstep::Tagged;
 
 const NOW: Instant = Instant::ORIGIN;
 
 struct World {
-    subject: Subject<Tagged>,
+    subject: Subject,
     accounting: Accounting,
 }
 
