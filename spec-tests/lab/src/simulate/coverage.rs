@@ -8,286 +8,152 @@ use cenote_core::topology::{Action, Event};
 
 use super::caller_profile::Request;
 
-/// A situation that can occur in a world.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Situation {
-    // Troubles that began.
-    Refuses,
-    Stalls,
-    IsSlow,
-    Resets,
-    Vanishes,
-    TalksNonsense,
-    RefusesLogins,
-    IsOverloaded,
-    ClosesIdle,
-    StepsDown,
-    ServicesMove,
-    // Connections.
-    OpeningFailed,
-    OpeningTimedOut,
-    LoginFailed,
-    Aborted,
-    LateAnswer,
-    BrokenInUse,
-    SilentInUse,
-    ClosedIdle,
-    Interrupted,
-    LeakReport,
-    UnansweredReport,
-    LateReply,
-    Drained,
-    DrainFailed,
-    DrainAborted,
-    WaitedForItsTime,
-    Predicted,
-    // Callers.
-    OwnDeadline,
-    DeadlinePassed,
-    Cancelled,
-    CancelledTooLate,
-    Burst,
-    Leaks,
-    ReturnsBroken,
-    Pins,
-    WaitedTooLong,
-    QueueFull,
-    Shed,
-    Cleared,
-    // Clock and timers.
-    ClockStandsStill,
-    ClockRunsBack,
-    ClockJumps,
-    TimerLate,
-    TimerEarly,
-    TimersMerged,
-    Coincidence,
-    ClientPaused,
-    AnswersFirst,
-    // The embedder.
-    OptionsChange,
-    Fork,
-    CredentialsChange,
-    ReleasesIdle,
-    InheritedComesBack,
-    Mistake,
-    // What happens to the servers of a deployment.
-    IsElected,
-    TwoPrimaries,
-    Crashes,
-    Splits,
-    AddsMember,
-    RemovesMember,
-    RenamesMember,
-    ChangesMember,
-    Recovers,
-    LeavesSet,
-    ChangesVersion,
-    ChangesRecords,
-    Churn,
-    ShutsDown,
-    Restarts,
-    IsCutOff,
-    // What they answer that is wrong.
-    OtherMe,
-    NoMe,
-    OtherPrimary,
-    NotListed,
-    ListedAlone,
-    OddHosts,
-    UnknownHost,
-    ManyHosts,
-    OtherSet,
-    IsStandalone,
-    IsOther,
-    IsGhost,
-    IsOldPrimary,
-    IsSamePrimary,
-    IsPrimaryWithoutElection,
-    IsFuturePrimary,
-    IsEverything,
-    OldTopologyVersion,
-    OtherProcess,
-    AnswersAtOnce,
-    TooOld,
-    TooNew,
-    Mistyped,
-    RefusesHello,
-    ResetsSecondHello,
-    // What the client makes of it.
-    ServerAdded,
-    ServerRemoved,
-    ServerEnded,
-    PrimaryFound,
-    PrimaryLost,
-    StalePrimary,
-    HostsChanged,
-    Verdict,
-    ToldOfStepDown,
-    ToldOfShutdown,
-    SelectionWaits,
-    SelectionTimedOut,
-    SelectionForeign,
-    SelectionHopeless,
-    LostByText,
+/// Makes [`Situation`] and [`GROUPS`] of one table, so that each situation has one name in one group.
+macro_rules! situations {
+    ($($group:literal { $($situation:ident $name:literal,)* })*) => {
+        /// A situation that can occur in a world.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub(super) enum Situation {
+            $($($situation,)*)*
+        }
+
+        /// All situations and their names, in the order of reports.
+        const GROUPS: &[(&str, &[(Situation, &str)])] =
+            &[$(($group, &[$((Situation::$situation, $name),)*])),*];
+
+        const COUNT: usize = [$($($name,)*)*].len();
+    };
 }
 
-/// All situations and their names, in the order of reports.
-const GROUPS: [(&str, &[(Situation, &str)]); 8] = [
-    (
-        "troubles",
-        &[
-            (Situation::Refuses, "refuses"),
-            (Situation::Stalls, "stalls"),
-            (Situation::IsSlow, "is slow"),
-            (Situation::Resets, "resets"),
-            (Situation::Vanishes, "vanishes"),
-            (Situation::TalksNonsense, "talks nonsense"),
-            (Situation::RefusesLogins, "refuses logins"),
-            (Situation::IsOverloaded, "is overloaded"),
-            (Situation::ClosesIdle, "closes idle"),
-            (Situation::StepsDown, "steps down"),
-            (Situation::ServicesMove, "services change"),
-        ],
-    ),
-    (
-        "connections",
-        &[
-            (Situation::OpeningFailed, "not established"),
-            (Situation::OpeningTimedOut, "not established in time"),
-            (Situation::LoginFailed, "login failed"),
-            (Situation::Aborted, "aborted"),
-            (Situation::LateAnswer, "answered after that"),
-            (Situation::BrokenInUse, "broken in use"),
-            (Situation::SilentInUse, "silent in use"),
-            (Situation::ClosedIdle, "closed by the peer while idle"),
-            (Situation::Interrupted, "interrupted"),
-            (Situation::LeakReport, "reported as leaked"),
-            (Situation::UnansweredReport, "reported as unanswered"),
-            (Situation::LateReply, "returned before a reply"),
-            (Situation::Drained, "late reply read"),
-            (Situation::DrainFailed, "late reply not read"),
-            (Situation::DrainAborted, "late reply not wanted any more"),
-            (Situation::WaitedForItsTime, "established when it is time"),
-            (Situation::Predicted, "more kept than the minimum"),
-        ],
-    ),
-    (
-        "callers",
-        &[
-            (Situation::OwnDeadline, "own deadline"),
-            (Situation::DeadlinePassed, "own deadline in the past"),
-            (Situation::Cancelled, "cancelled"),
-            (Situation::CancelledTooLate, "cancelled too late"),
-            (Situation::Burst, "in a burst"),
-            (Situation::Leaks, "leak a connection"),
-            (Situation::ReturnsBroken, "return a broken connection"),
-            (Situation::Pins, "pin"),
-            (Situation::WaitedTooLong, "wait queue timeout"),
-            (Situation::QueueFull, "wait queue full"),
-            (Situation::Shed, "shed"),
-            (Situation::Cleared, "pool cleared"),
-        ],
-    ),
-    (
-        "time",
-        &[
-            (Situation::ClockStandsStill, "clock stands still"),
-            (Situation::ClockRunsBack, "clock runs back"),
-            (Situation::ClockJumps, "clock jumps"),
-            (Situation::TimerLate, "timer late"),
-            (Situation::TimerEarly, "timer early"),
-            (Situation::TimersMerged, "several deadlines in one timer"),
-            (Situation::Coincidence, "use ends at a deadline"),
-            (Situation::ClientPaused, "client paused"),
-            (Situation::AnswersFirst, "answers before deadlines after that"),
-        ],
-    ),
-    (
-        "embedders",
-        &[
-            (Situation::OptionsChange, "options change"),
-            (Situation::Fork, "forks"),
-            (Situation::CredentialsChange, "credentials change"),
-            (Situation::ReleasesIdle, "idle connections released"),
-            (Situation::InheritedComesBack, "parent's connection returned"),
-            (Situation::Mistake, "misuse"),
-        ],
-    ),
-    (
-        "deployments",
-        &[
-            (Situation::IsElected, "another primary elected"),
-            (Situation::TwoPrimaries, "two claim to be primary"),
-            (Situation::Crashes, "crashes"),
-            (Situation::Splits, "members split"),
-            (Situation::AddsMember, "member added"),
-            (Situation::RemovesMember, "member removed"),
-            (Situation::RenamesMember, "member renamed"),
-            (Situation::ChangesMember, "member's role changes"),
-            (Situation::Recovers, "member recovers"),
-            (Situation::LeavesSet, "member joins another set"),
-            (Situation::ChangesVersion, "another server version"),
-            (Situation::ChangesRecords, "SRV records change"),
-            (Situation::Churn, "many hosts come and go"),
-            (Situation::ShutsDown, "shuts down"),
-            (Situation::Restarts, "restarts"),
-            (Situation::IsCutOff, "network is cut"),
-        ],
-    ),
-    (
-        "wrong answers",
-        &[
-            (Situation::OtherMe, "other me"),
-            (Situation::NoMe, "no me"),
-            (Situation::OtherPrimary, "other primary"),
-            (Situation::NotListed, "not listed"),
-            (Situation::ListedAlone, "listed alone"),
-            (Situation::OddHosts, "odd hosts"),
-            (Situation::UnknownHost, "unknown host"),
-            (Situation::ManyHosts, "too many hosts"),
-            (Situation::OtherSet, "other setName"),
-            (Situation::IsStandalone, "standalone"),
-            (Situation::IsOther, "router or member"),
-            (Situation::IsGhost, "ghost"),
-            (Situation::IsOldPrimary, "old primary"),
-            (Situation::IsSamePrimary, "second primary of one election"),
-            (Situation::IsPrimaryWithoutElection, "primary without election"),
-            (Situation::IsFuturePrimary, "future primary"),
-            (Situation::IsEverything, "primary and secondary"),
-            (Situation::OldTopologyVersion, "old topologyVersion"),
-            (Situation::OtherProcess, "other process each time"),
-            (Situation::AnswersAtOnce, "does not wait"),
-            (Situation::TooOld, "too old"),
-            (Situation::TooNew, "too new"),
-            (Situation::Mistyped, "mistyped field"),
-            (Situation::RefusesHello, "refuses hello"),
-            (Situation::ResetsSecondHello, "resets the second hello"),
-        ],
-    ),
-    (
-        "clients",
-        &[
-            (Situation::ServerAdded, "server added"),
-            (Situation::ServerRemoved, "server removed"),
-            (Situation::ServerEnded, "nothing left of it"),
-            (Situation::PrimaryFound, "primary found"),
-            (Situation::PrimaryLost, "primary lost"),
-            (Situation::StalePrimary, "primary marked stale"),
-            (Situation::HostsChanged, "hosts of SRV records change"),
-            (Situation::Verdict, "SDAM's verdict on a connection"),
-            (Situation::ToldOfStepDown, "operation told of a step-down"),
-            (Situation::ToldOfShutdown, "operation told of a shutdown"),
-            (Situation::SelectionWaits, "caller waits for a server"),
-            (Situation::SelectionTimedOut, "selection timed out"),
-            (Situation::SelectionForeign, "server of no deployment wanted"),
-            (Situation::SelectionHopeless, "waiting is hopeless"),
-            (Situation::LostByText, "deployment lost, as the text wants"),
-        ],
-    ),
-];
-
-const COUNT: usize = Situation::LostByText as usize + 1;
+situations! {
+    "troubles" {
+        Refuses "refuses",
+        Stalls "stalls",
+        IsSlow "is slow",
+        Resets "resets",
+        Vanishes "vanishes",
+        TalksNonsense "talks nonsense",
+        RefusesLogins "refuses logins",
+        IsOverloaded "is overloaded",
+        ClosesIdle "closes idle",
+        StepsDown "steps down",
+        ServicesMove "services change",
+    }
+    "connections" {
+        OpeningFailed "not established",
+        OpeningTimedOut "not established in time",
+        LoginFailed "login failed",
+        Aborted "aborted",
+        LateAnswer "answered after that",
+        BrokenInUse "broken in use",
+        SilentInUse "silent in use",
+        ClosedIdle "closed by the peer while idle",
+        Interrupted "interrupted",
+        LeakReport "reported as leaked",
+        UnansweredReport "reported as unanswered",
+        LateReply "returned before a reply",
+        Drained "late reply read",
+        DrainFailed "late reply not read",
+        DrainAborted "late reply not wanted any more",
+        WaitedForItsTime "established when it is time",
+        Predicted "more kept than the minimum",
+    }
+    "callers" {
+        OwnDeadline "own deadline",
+        DeadlinePassed "own deadline in the past",
+        Cancelled "cancelled",
+        CancelledTooLate "cancelled too late",
+        Burst "in a burst",
+        Leaks "leak a connection",
+        ReturnsBroken "return a broken connection",
+        Pins "pin",
+        WaitedTooLong "wait queue timeout",
+        QueueFull "wait queue full",
+        Shed "shed",
+        Cleared "pool cleared",
+    }
+    "time" {
+        ClockStandsStill "clock stands still",
+        ClockRunsBack "clock runs back",
+        ClockJumps "clock jumps",
+        TimerLate "timer late",
+        TimerEarly "timer early",
+        TimersMerged "several deadlines in one timer",
+        Coincidence "use ends at a deadline",
+        ClientPaused "client paused",
+        AnswersFirst "answers before deadlines after that",
+    }
+    "embedders" {
+        OptionsChange "options change",
+        Fork "forks",
+        CredentialsChange "credentials change",
+        ReleasesIdle "idle connections released",
+        InheritedComesBack "parent's connection returned",
+        Mistake "misuse",
+    }
+    "deployments" {
+        IsElected "another primary elected",
+        TwoPrimaries "two claim to be primary",
+        Crashes "crashes",
+        Splits "members split",
+        AddsMember "member added",
+        RemovesMember "member removed",
+        RenamesMember "member renamed",
+        ChangesMember "member's role changes",
+        Recovers "member recovers",
+        LeavesSet "member joins another set",
+        ChangesVersion "another server version",
+        ChangesRecords "SRV records change",
+        Churn "many hosts come and go",
+        ShutsDown "shuts down",
+        Restarts "restarts",
+        IsCutOff "network is cut",
+    }
+    "wrong answers" {
+        OtherMe "other me",
+        NoMe "no me",
+        OtherPrimary "other primary",
+        NotListed "not listed",
+        ListedAlone "listed alone",
+        OddHosts "odd hosts",
+        UnknownHost "unknown host",
+        ManyHosts "too many hosts",
+        OtherSet "other setName",
+        IsStandalone "standalone",
+        IsOther "router or member",
+        IsGhost "ghost",
+        IsOldPrimary "old primary",
+        IsSamePrimary "second primary of one election",
+        IsPrimaryWithoutElection "primary without election",
+        IsFuturePrimary "future primary",
+        IsEverything "primary and secondary",
+        OldTopologyVersion "old topologyVersion",
+        OtherProcess "other process each time",
+        AnswersAtOnce "does not wait",
+        TooOld "too old",
+        TooNew "too new",
+        Mistyped "mistyped field",
+        RefusesHello "refuses hello",
+        ResetsSecondHello "resets the second hello",
+    }
+    "clients" {
+        ServerAdded "server added",
+        ServerRemoved "server removed",
+        ServerEnded "nothing left of it",
+        PrimaryFound "primary found",
+        PrimaryLost "primary lost",
+        StalePrimary "primary marked stale",
+        HostsChanged "hosts of SRV records change",
+        Verdict "SDAM's verdict on a connection",
+        ToldOfStepDown "operation told of a step-down",
+        ToldOfShutdown "operation told of a shutdown",
+        SelectionWaits "caller waits for a server",
+        SelectionTimedOut "selection timed out",
+        SelectionForeign "server of no deployment wanted",
+        SelectionHopeless "waiting is hopeless",
+        LostByText "deployment lost, as the text wants",
+    }
+}
 
 /// How often each situation occurred.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -359,7 +225,7 @@ impl Coverage {
     /// All situations by group, each with its count.
     pub fn groups(&self) -> impl Iterator<Item = (&'static str, Vec<(&'static str, u64)>)> {
         let times = |what: Situation| self.0.get(what as usize).copied().unwrap_or_default();
-        GROUPS.into_iter().map(move |(group, those)| {
+        GROUPS.iter().map(move |&(group, those)| {
             (group, those.iter().map(|&(what, name)| (name, times(what))).collect())
         })
     }
@@ -397,15 +263,7 @@ impl fmt::Display for Coverage {
 
 #[cfg(test)]
 mod tests {
-    use super::{COUNT, Coverage, GROUPS, Situation};
-
-    #[test]
-    fn each_situation_is_in_one_group() {
-        let mut places: Vec<_> =
-            GROUPS.iter().flat_map(|(_, those)| *those).map(|(what, _)| *what as usize).collect();
-        places.sort_unstable();
-        assert_eq!(places, (0..COUNT).collect::<Vec<_>>());
-    }
+    use super::{Coverage, Situation};
 
     #[test]
     fn counts_are_added_and_reported() {
