@@ -99,28 +99,9 @@ impl Run {
     }
 
     fn options(bytes: &mut Bytes<'_>) -> Options {
-        let mut options = Options {
-            max_pool_size: bytes.option(),
-            min_pool_size: bytes.option(),
-            max_idle_time: bytes.option(),
-            max_connecting: bytes.option(),
-            wait_queue_timeout: bytes.option(),
-            load_balanced: bytes.option(),
-            pause_after_failure: bytes.option(),
-            reuse_order: bytes.option(),
-            max_lifetime: bytes.option(),
-            jitter_seed: bytes.option(),
-            leak_detection_threshold: bytes.option(),
-            max_wait_queue_size: bytes.option(),
-            codel_target: bytes.option(),
-            codel_interval: bytes.option(),
-            experimental_pending_response: bytes.option(),
-            max_log_text: bytes.option(),
-            overload_backoff: bytes.option(),
-            adaptive_connecting: bytes.option(),
-            predictive_min_pool_size: bytes.option(),
-            ..Options::default()
-        };
+        let mut options = Options::default();
+        options.fields().for_each(|(_, field)| *field = bytes.option());
+        options.max_log_text = bytes.option();
         if bytes.rarely() {
             options.size = u32::from(bytes.next());
         }

@@ -3,7 +3,7 @@
 use std::ffi::c_char;
 use std::time::Duration;
 
-use cenote_core::pool::{Maintenance, PoolOptions, ReuseOrder};
+use cenote_core::pool::{Maintenance, OptionSpec, OptionValue, PoolOptions, ReuseOrder};
 use cenote_core::uri::ConnectionString;
 
 use crate::pointer::{Out, read, sized_struct, text};
@@ -75,89 +75,114 @@ pub struct Options {
 
 sized_struct!(Options, "cenote_options");
 
-/// Options of which none is set.
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            size: size_of::<Self>() as u32,
-            reserved: 0,
-            max_pool_size: NOT_SET,
-            min_pool_size: NOT_SET,
-            max_idle_time: NOT_SET,
-            max_connecting: NOT_SET,
-            wait_queue_timeout: NOT_SET,
-            load_balanced: NOT_SET,
-            pause_after_failure: NOT_SET,
-            reuse_order: NOT_SET,
-            max_lifetime: NOT_SET,
-            jitter_seed: NOT_SET,
-            leak_detection_threshold: NOT_SET,
-            unanswered_threshold: NOT_SET,
-            experimental_pending_response: NOT_SET,
-            max_log_text: NOT_SET,
-            max_wait_queue_size: NOT_SET,
-            codel_target: NOT_SET,
-            codel_interval: NOT_SET,
-            overload_backoff: NOT_SET,
-            adaptive_connecting: NOT_SET,
-            predictive_min_pool_size: NOT_SET,
+/// Every field that is an option of the machine.
+macro_rules! fields {
+    ($($field:ident,)*) => {
+        /// Options of which none is set.
+        impl Default for Options {
+            fn default() -> Self {
+                let size = size_of::<Self>() as u32;
+                Self { size, reserved: 0, max_log_text: NOT_SET, $($field: NOT_SET,)* }
+            }
         }
-    }
+
+        impl Options {
+            /// The options of the machine, with their names.
+            pub fn fields(&mut self) -> impl Iterator<Item = (&'static str, &mut i64)> {
+                let Self { size: _, reserved: _, max_log_text: _, $($field,)* } = self;
+                [$((stringify!($field), $field),)*].into_iter()
+            }
+        }
+    };
+}
+
+fields! {
+    max_pool_size,
+    min_pool_size,
+    max_idle_time,
+    max_connecting,
+    wait_queue_timeout,
+    load_balanced,
+    pause_after_failure,
+    reuse_order,
+    max_lifetime,
+    jitter_seed,
+    leak_detection_threshold,
+    unanswered_threshold,
+    experimental_pending_response,
+    max_wait_queue_size,
+    codel_target,
+    codel_interval,
+    overload_backoff,
+    adaptive_connecting,
+    predictive_min_pool_size,
 }
 
 impl Options {
+    /// The field of an option of the machine.
+    fn field(&mut self, spec: &OptionSpec) -> &mut i64 {
+        let mut fields = self.fields();
+        fields
+            .find(|(name, _)| *name == spec.c_name)
+            .map(|it| it.1)
+            .expect("each option has a field")
+    }
+
     /// The options of the machine.
-    pub(crate) fn to_core(self) -> Result<PoolOptions, Failure> {
+    pub(crate) fn to_core(mut self) -> Result<PoolOptions, Failure> {
         let mut options = PoolOptions::default();
-        options.max_pool_size = optional(self.max_pool_size, "max_pool_size")?;
-        options.min_pool_size = optional(self.min_pool_size, "min_pool_size")?;
-        options.max_connecting = optional(self.max_connecting, "max_connecting")?;
-        options.max_idle_time = time(self.max_idle_time, "max_idle_time")?;
-        options.wait_queue_timeout = time(self.wait_queue_timeout, "wait_queue_timeout")?;
-        options.max_lifetime = time(self.max_lifetime, "max_lifetime")?;
-        options.leak_detection_threshold =
-            time(self.leak_detection_threshold, "leak_detection_threshold")?;
-        options.unanswered_threshold = time(self.unanswered_threshold, "unanswered_threshold")?;
-        options.max_wait_queue_size = optional(self.max_wait_queue_size, "max_wait_queue_size")?;
-        options.codel_target = time(self.codel_target, "codel_target")?;
-        options.codel_interval = time(self.codel_interval, "codel_interval")?;
-        options.overload_backoff = time(self.overload_backoff, "overload_backoff")?;
-        options.adaptive_connecting = flag(self.adaptive_connecting, "adaptive_connecting")?;
-        options.predictive_min_pool_size =
-            flag(self.predictive_min_pool_size, "predictive_min_pool_size")?;
-        options.load_balanced = flag(self.load_balanced, "load_balanced")?;
-        options.experimental_pending_response =
-            flag(self.experimental_pending_response, "experimental_pending_response")?;
-        options.jitter_seed = (self.jitter_seed != NOT_SET).then_some(self.jitter_seed as u64);
-        options.maintenance = match self.pause_after_failure {
-            NO_MAINTENANCE => Some(Maintenance::Never),
-            pause => time(pause, "pause_after_failure")?.map(Maintenance::PauseAfterFailure),
-        };
-        let last_used = flag(self.reuse_order, "reuse_order")?;
-        options.reuse_order = last_used.map(|oldest| {
-            if oldest { ReuseOrder::LeastRecentlyUsed } else { ReuseOrder::MostRecentlyUsed }
-        });
+        for (spec, value) in options.each() {
+            let (field, name) = (*self.field(spec), spec.c_name);
+            match value {
+                OptionValue::Count(value) => *value = optional(field, name)?,
+                OptionValue::Number(value) => *value = (field != NOT_SET).then_some(field as u64),
+                OptionValue::Time(value) => *value = time(field, name)?,
+                OptionValue::Flag(value) => *value = flag(field, name)?,
+                OptionValue::Maintenance(value) if field == NO_MAINTENANCE => {
+                    *value = Some(Maintenance::Never);
+                }
+                OptionValue::Maintenance(value) => {
+                    *value = time(field, name)?.map(Maintenance::PauseAfterFailure);
+                }
+                OptionValue::ReuseOrder(value) => {
+                    let order = flag(field, name)?.map(usize::from);
+                    *value = order.map(|order| ReuseOrder::ALL[order]);
+                }
+            }
+        }
         Ok(options)
+    }
+
+    /// As C has the options of the machine.
+    ///
+    /// # Panics
+    ///
+    /// If a kind of maintenance is not known here.
+    pub fn of_core(options: &PoolOptions) -> Self {
+        let nanos = |time: &Duration| i64::try_from(time.as_nanos()).unwrap_or(i64::MAX);
+        let mut all = Self::default();
+        for (spec, value) in options.clone().each() {
+            let field = match value {
+                OptionValue::Count(value) => value.map(i64::from),
+                OptionValue::Number(value) => value.map(|value| value as i64),
+                OptionValue::Time(value) => value.as_ref().map(nanos),
+                OptionValue::Flag(value) => value.map(i64::from),
+                OptionValue::Maintenance(value) => value.map(|value| match value {
+                    Maintenance::Never => NO_MAINTENANCE,
+                    Maintenance::PauseAfterFailure(pause) => nanos(&pause),
+                    other => unreachable!("{other:?}"),
+                }),
+                OptionValue::ReuseOrder(value) => {
+                    value.map(|order| i64::from(order == ReuseOrder::LeastRecentlyUsed))
+                }
+            };
+            *all.field(spec) = field.unwrap_or(NOT_SET);
+        }
+        all
     }
 
     pub(crate) fn max_log_text(self) -> Result<Option<usize>, Failure> {
         optional(self.max_log_text, "max_log_text")
-    }
-
-    /// Those that a connection string can have.
-    fn of_core(options: &PoolOptions) -> Self {
-        let size = |size: Option<u32>| size.map_or(NOT_SET, i64::from);
-        let nanos = |time: Duration| i64::try_from(time.as_nanos()).unwrap_or(i64::MAX);
-        let time = |time: Option<Duration>| time.map_or(NOT_SET, nanos);
-        Self {
-            max_pool_size: size(options.max_pool_size),
-            min_pool_size: size(options.min_pool_size),
-            max_idle_time: time(options.max_idle_time),
-            max_connecting: size(options.max_connecting),
-            wait_queue_timeout: time(options.wait_queue_timeout),
-            load_balanced: options.load_balanced.map_or(NOT_SET, i64::from),
-            ..Self::default()
-        }
     }
 }
 
@@ -216,4 +241,28 @@ pub unsafe extern "C" fn cenote_options_from_uri(
 pub(crate) unsafe fn options(pointer: *const Options) -> Result<Options, Failure> {
     // SAFETY: the caller's promise.
     unsafe { read(pointer) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_option_goes_to_c_and_back() {
+        let mut all = PoolOptions::default();
+        for (_, value) in all.each() {
+            match value {
+                OptionValue::Count(value) => *value = Some(7),
+                OptionValue::Number(value) => *value = Some(u64::MAX - 7),
+                OptionValue::Time(value) => *value = Some(Duration::from_nanos(7)),
+                OptionValue::Flag(value) => *value = Some(true),
+                OptionValue::Maintenance(value) => *value = Some(Maintenance::Never),
+                OptionValue::ReuseOrder(value) => *value = Some(ReuseOrder::LeastRecentlyUsed),
+            }
+        }
+        let pause = Maintenance::PauseAfterFailure(Duration::from_nanos(7));
+        for options in [all.clone(), all.with_maintenance(pause), PoolOptions::default()] {
+            assert_eq!(Options::of_core(&options).to_core().ok(), Some(options));
+        }
+    }
 }

@@ -56,7 +56,7 @@ pub use event::{CloseReason, Elapsed, Event, PendingResponseFailure};
 pub use id::{ConnId, ServiceId, WaiterId};
 pub use input::{Health, Input, Purpose};
 pub use misuse::{Misuse, MisuseReason};
-pub use options::{InvalidOptions, Maintenance, PoolOptions, ReuseOrder};
+pub use options::{InvalidOptions, Maintenance, OptionSpec, OptionValue, PoolOptions, ReuseOrder};
 pub use queued::Queued;
 pub use sink::{ActionSink, Actions, WithoutEvents};
 pub use snapshot::{ConnectionInfo, ConnectionState, Snapshot, WaiterInfo, WaitsFor};

@@ -7,14 +7,14 @@ use bson::RawBsonRef;
 
 use crate::error::Stage;
 use crate::pool::{
-    ConnectionCheckpoint, ConnectionStateCheckpoint, Demand, Health, Input, Maintenance, Pacing,
-    PoolCheckpoint, PoolOptions, RequestCheckpoint, ReuseOrder, ServiceCheckpoint, Status,
-    WaiterId,
+    ConnectionCheckpoint, ConnectionStateCheckpoint, Demand, Health, Input, Maintenance,
+    OptionValue, Pacing, PoolCheckpoint, PoolOptions, RequestCheckpoint, ReuseOrder,
+    ServiceCheckpoint, Status, WaiterId,
 };
 
 use super::action::{ActionName, ActionRecord};
 use super::cause::{Cause, CauseKind, CauseLabels, CauseSummary, stage_name};
-use super::encode::{reuse_order_name, status_name};
+use super::encode::status_name;
 use super::error::TraceProblem;
 use super::fields::{Fields, Found, absent, shown, wrong};
 use super::traced::Traced;
@@ -111,33 +111,26 @@ pub(super) fn action(fields: &Fields<'_>) -> Found<ActionRecord> {
 }
 
 pub(super) fn options(fields: &Fields<'_>) -> Found<PoolOptions> {
-    let orders = [ReuseOrder::MostRecentlyUsed, ReuseOrder::LeastRecentlyUsed];
-    let maintenance = match duration_if(fields, "pauseAfterFailure")? {
-        Some(pause) => Some(Maintenance::PauseAfterFailure(pause)),
-        None if fields.boolean_if("maintenance")? == Some(false) => Some(Maintenance::Never),
-        None => None,
-    };
-    Ok(PoolOptions {
-        max_pool_size: fields.small_if("maxPoolSize")?,
-        min_pool_size: fields.small_if("minPoolSize")?,
-        max_connecting: fields.small_if("maxConnecting")?,
-        max_idle_time: duration_if(fields, "maxIdleTime")?,
-        wait_queue_timeout: duration_if(fields, "waitQueueTimeout")?,
-        load_balanced: fields.boolean_if("loadBalanced")?,
-        maintenance,
-        reuse_order: fields.choice_if("reuseOrder", &orders, reuse_order_name)?,
-        max_lifetime: duration_if(fields, "maxLifetime")?,
-        jitter_seed: fields.number_if("jitterSeed")?,
-        leak_detection_threshold: duration_if(fields, "heldTooLong")?,
-        unanswered_threshold: duration_if(fields, "unanswered")?,
-        max_wait_queue_size: fields.small_if("maxWaitQueueSize")?,
-        codel_target: duration_if(fields, "codelTarget")?,
-        codel_interval: duration_if(fields, "codelInterval")?,
-        overload_backoff: duration_if(fields, "overloadBackoff")?,
-        adaptive_connecting: fields.boolean_if("adaptiveConnecting")?,
-        predictive_min_pool_size: fields.boolean_if("predictiveMinPoolSize")?,
-        experimental_pending_response: fields.boolean_if("experimentalPendingResponse")?,
-    })
+    let mut options = PoolOptions::default();
+    for (spec, value) in options.each() {
+        let key = [spec.trace_key, spec.key].into_iter().find(|key| fields.get(key).is_some());
+        let key = key.unwrap_or(spec.key);
+        match value {
+            OptionValue::Count(value) => *value = fields.small_if(key)?,
+            OptionValue::Number(value) => *value = fields.number_if(key)?,
+            OptionValue::Time(value) => *value = duration_if(fields, key)?,
+            OptionValue::Flag(value) => *value = fields.boolean_if(key)?,
+            OptionValue::Maintenance(value) => {
+                let pause = duration_if(fields, key)?.map(Maintenance::PauseAfterFailure);
+                let never = fields.boolean_if(spec.name)? == Some(false);
+                *value = pause.or(never.then_some(Maintenance::Never));
+            }
+            OptionValue::ReuseOrder(value) => {
+                *value = fields.choice_if(key, &ReuseOrder::ALL, ReuseOrder::as_str)?;
+            }
+        }
+    }
+    Ok(options)
 }
 
 fn duration_if(fields: &Fields<'_>, key: &str) -> Found<Option<Duration>> {
@@ -273,4 +266,56 @@ fn request(fields: &Fields<'_>) -> Found<RequestCheckpoint> {
         purpose: fields.purpose()?,
         owns: fields.get("owns").map(|_| fields.connection("owns")).transpose()?,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::prelude::v1::*;
+
+    use super::super::document::Document;
+    use super::*;
+
+    /// Sets every option that there is.
+    fn all_options() -> PoolOptions {
+        let mut options = PoolOptions::default();
+        for (number, (_, value)) in (1..).zip(options.each()) {
+            match value {
+                OptionValue::Count(value) => *value = Some(number),
+                OptionValue::Number(value) => *value = Some(u64::MAX),
+                OptionValue::Time(value) => *value = Some(Duration::from_nanos(number.into())),
+                OptionValue::Flag(value) => *value = Some(number % 2 == 0),
+                OptionValue::Maintenance(value) => *value = Some(Maintenance::Never),
+                OptionValue::ReuseOrder(value) => *value = Some(ReuseOrder::LeastRecentlyUsed),
+            }
+        }
+        options
+    }
+
+    fn decoded(write: impl FnOnce(&mut Document<'_>)) -> Found<PoolOptions> {
+        let mut buffer = Vec::new();
+        let mut document = Document::new(&mut buffer);
+        write(&mut document);
+        document.end();
+        options(&Fields::of(bson::RawDocument::from_bytes(&buffer).expect("a document"))?)
+    }
+
+    #[test]
+    fn options_are_decoded_as_they_were_encoded() {
+        for options in [all_options(), PoolOptions::default()] {
+            let encoded = |it: &mut Document<'_>| super::super::encode::options(it, &options);
+            assert_eq!(decoded(encoded).expect("options"), options);
+        }
+    }
+
+    /// As the next version of traces has them.
+    #[test]
+    fn options_are_decoded_under_their_own_names() {
+        let encoded = |it: &mut Document<'_>| {
+            it.number("leakDetectionThreshold", 5).number("unansweredThreshold", 6);
+        };
+        let options = PoolOptions::default()
+            .with_leak_detection_threshold(Duration::from_nanos(5))
+            .with_unanswered_threshold(Duration::from_nanos(6));
+        assert_eq!(decoded(encoded).expect("options"), options);
+    }
 }

@@ -4,7 +4,7 @@ use core::time::Duration;
 
 use crate::pool::{
     ConnId, ConnectionCheckpoint, ConnectionStateCheckpoint, Demand, Health, Input, Instant,
-    Maintenance, Pacing, PoolCheckpoint, PoolOptions, Purpose, RequestCheckpoint, ReuseOrder,
+    Maintenance, OptionValue, Pacing, PoolCheckpoint, PoolOptions, Purpose, RequestCheckpoint,
     ServiceCheckpoint, Status,
 };
 
@@ -145,51 +145,32 @@ pub(super) fn action(document: &mut Document<'_>, action: &ActionRecord) {
 
 /// Only what is set.
 pub(super) fn options(document: &mut Document<'_>, options: &PoolOptions) {
-    let number = |value: Option<u32>| value.map(u64::from);
-    document
-        .number_if("maxPoolSize", number(options.max_pool_size))
-        .number_if("minPoolSize", number(options.min_pool_size))
-        .number_if("maxConnecting", number(options.max_connecting));
-    duration(document, "maxIdleTime", options.max_idle_time);
-    duration(document, "waitQueueTimeout", options.wait_queue_timeout);
-    if let Some(balanced) = options.load_balanced {
-        document.boolean("loadBalanced", balanced);
-    }
-    match options.maintenance {
-        None => {}
-        Some(Maintenance::Never) => {
-            document.boolean("maintenance", false);
+    for (spec, value) in options.clone().each() {
+        let key = spec.trace_key;
+        match value {
+            OptionValue::Count(value) => {
+                document.number_if(key, value.map(u64::from));
+            }
+            OptionValue::Number(value) => {
+                document.number_if(key, *value);
+            }
+            OptionValue::Time(value) => duration(document, key, *value),
+            OptionValue::Flag(Some(value)) => {
+                document.boolean(key, *value);
+            }
+            OptionValue::Maintenance(Some(Maintenance::Never)) => {
+                document.boolean(spec.name, false);
+            }
+            OptionValue::Maintenance(Some(Maintenance::PauseAfterFailure(pause))) => {
+                duration(document, key, Some(*pause));
+            }
+            OptionValue::ReuseOrder(Some(order)) => {
+                document.text(key, order.as_str());
+            }
+            OptionValue::Flag(None)
+            | OptionValue::Maintenance(None)
+            | OptionValue::ReuseOrder(None) => {}
         }
-        Some(Maintenance::PauseAfterFailure(pause)) => {
-            duration(document, "pauseAfterFailure", Some(pause));
-        }
-    }
-    if let Some(order) = options.reuse_order {
-        document.text("reuseOrder", reuse_order_name(order));
-    }
-    duration(document, "maxLifetime", options.max_lifetime);
-    document.number_if("jitterSeed", options.jitter_seed);
-    duration(document, "heldTooLong", options.leak_detection_threshold);
-    duration(document, "unanswered", options.unanswered_threshold);
-    document.number_if("maxWaitQueueSize", number(options.max_wait_queue_size));
-    duration(document, "codelTarget", options.codel_target);
-    duration(document, "codelInterval", options.codel_interval);
-    duration(document, "overloadBackoff", options.overload_backoff);
-    if let Some(adapts) = options.adaptive_connecting {
-        document.boolean("adaptiveConnecting", adapts);
-    }
-    if let Some(predicts) = options.predictive_min_pool_size {
-        document.boolean("predictiveMinPoolSize", predicts);
-    }
-    if let Some(is_on) = options.experimental_pending_response {
-        document.boolean("experimentalPendingResponse", is_on);
-    }
-}
-
-pub(super) const fn reuse_order_name(order: ReuseOrder) -> &'static str {
-    match order {
-        ReuseOrder::MostRecentlyUsed => "mostRecentlyUsed",
-        ReuseOrder::LeastRecentlyUsed => "leastRecentlyUsed",
     }
 }
 

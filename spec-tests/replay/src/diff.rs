@@ -38,9 +38,7 @@ pub fn diff(left: impl Read, right: impl Read) -> Result<Difference, (usize, Tra
     let mut left = StepReader::new(left).map_err(|error| (0, error))?;
     let mut right = StepReader::new(right).map_err(|error| (1, error))?;
     if left.header().options != right.header().options {
-        let options = |watch: &cenote_core::trace::TraceHeader| {
-            super::brief::Brief(&watch.options).to_string()
-        };
+        let options = |watch: &cenote_core::trace::TraceHeader| watch.options.to_string();
         let lines = vec![
             "the pools have different options:".to_owned(),
             format!("- {}", options(left.header())),

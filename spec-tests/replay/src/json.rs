@@ -104,7 +104,7 @@ fn input(input: &Input<Traced>) -> Value {
             "serviceId": service.map(|id| id.to_string()),
         }),
         Input::SetOptions { options } => {
-            json!({ "options": super::brief::Brief(options).to_string() })
+            json!({ "options": options.to_string() })
         }
     };
     told["type"] = input.name().into();

@@ -6,7 +6,6 @@
 #![forbid(unsafe_code)]
 
 pub mod agenda;
-pub mod brief;
 pub mod clock;
 pub mod condition;
 pub mod diff;

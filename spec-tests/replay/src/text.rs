@@ -91,7 +91,7 @@ pub fn input(input: &Input<Traced>) -> String {
             format!("{name}{service}{interrupt} ({cause})")
         }
         Input::SetOptions { options } => {
-            format!("{name} {}", crate::brief::Brief(options))
+            format!("{name} {}", options)
         }
     }
 }

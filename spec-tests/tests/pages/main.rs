@@ -1,4 +1,5 @@
 //! What pages, packages and workflows say of the code.
 
+mod options;
 mod packages;
 mod requirements;

@@ -26,7 +26,7 @@ const REFUSALS: &[Refusal] = &[
     (|document| document["ignore"] = json!(["ConnectionLost"]), "unknown event `ConnectionLost`"),
     (
         |document| document["poolOptions"]["waitQueueSize"] = json!(1),
-        "unknown field `waitQueueSize`",
+        "waitQueueSize: a pool has no such option",
     ),
     (|document| document["poolOptions"]["maxConnecting"] = json!(0), "maxConnecting is 0"),
     (

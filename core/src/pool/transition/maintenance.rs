@@ -133,8 +133,8 @@ impl<S: PoolTypes> PoolState<S> {
     }
 
     fn next_leak(&self) -> Option<Instant> {
-        let max_held = self.settings.max_held?;
-        Some(self.connections.oldest_since(List::InUse)?.after(max_held))
+        let leak_detection_threshold = self.settings.leak_detection_threshold?;
+        Some(self.connections.oldest_since(List::InUse)?.after(leak_detection_threshold))
     }
 
     fn report_leaks(&mut self, out: &mut impl ActionSink<S>) {
@@ -149,10 +149,10 @@ impl<S: PoolTypes> PoolState<S> {
     /// The oldest pending connection that was not reported, and when it will be. Those that were are
     /// the oldest, and no more than `maxConnecting`.
     fn next_unanswered(&self) -> Option<(Instant, ConnId)> {
-        let max_unanswered = self.settings.max_unanswered?;
+        let unanswered_threshold = self.settings.unanswered_threshold?;
         let mut pending = self.connections.iter(List::Pending);
         let (id, connection) = pending.find(|(id, _)| id.number() > self.reported)?;
-        Some((connection.created.after(max_unanswered), id))
+        Some((connection.created.after(unanswered_threshold), id))
     }
 
     fn report_unanswered(&mut self, out: &mut impl ActionSink<S>) {

@@ -1,72 +1,81 @@
-//! The options of a scenario's pool.
+//! The options of a scenario's pool: the names of the table of options, times in milliseconds.
 
 use std::time::Duration;
 
-use cenote_core::pool::{Maintenance, PoolOptions};
+use cenote_core::pool::{Maintenance, OptionValue, PoolOptions, ReuseOrder};
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+
+use crate::document::nested::wrong_at;
 
 /// The options of the pool, and two that exist for tests alone.
 // OP-16
 #[derive(Clone, Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "camelCase")]
+#[serde(try_from = "Map<String, Value>")]
 pub(crate) struct Options {
-    max_pool_size: Option<u32>,
-    min_pool_size: Option<u32>,
-    #[serde(rename = "maxIdleTimeMS")]
-    max_idle_time_ms: Option<u64>,
-    max_connecting: Option<u32>,
-    #[serde(rename = "waitQueueTimeoutMS")]
-    wait_queue_timeout_ms: Option<u64>,
-    // Not part of the official format.
-    load_balanced: Option<bool>,
-    max_wait_queue_size: Option<u32>,
-    #[serde(rename = "codelTargetMS")]
-    codel_target_ms: Option<u64>,
-    #[serde(rename = "codelIntervalMS")]
-    codel_interval_ms: Option<u64>,
-    #[serde(rename = "overloadBackoffMS")]
-    overload_backoff_ms: Option<u64>,
-    jitter_seed: Option<u64>,
-    adaptive_connecting: Option<bool>,
-    predictive_min_pool_size: Option<bool>,
+    pool: PoolOptions,
     /// The application name that connections send in their hello.
     // TF-17
     pub(crate) app_name: Option<String>,
-    #[serde(rename = "backgroundThreadIntervalMS")]
-    background_thread_interval_ms: Option<i64>,
+}
+
+impl TryFrom<Map<String, Value>> for Options {
+    type Error = String;
+
+    fn try_from(mut given: Map<String, Value>) -> Result<Self, String> {
+        let mut pool = PoolOptions::default();
+        for (spec, value) in pool.each() {
+            match value {
+                OptionValue::Count(value) => *value = take(&mut given, spec.key)?,
+                OptionValue::Number(value) => *value = take(&mut given, spec.key)?,
+                OptionValue::Time(value) => {
+                    let time = take(&mut given, &format!("{}MS", spec.key))?;
+                    *value = time.map(Duration::from_millis);
+                }
+                OptionValue::Flag(value) => *value = take(&mut given, spec.key)?,
+                OptionValue::Maintenance(value) => {
+                    let interval = take(&mut given, "backgroundThreadIntervalMS")?;
+                    *value = interval.map(maintenance).transpose()?;
+                }
+                OptionValue::ReuseOrder(value) => {
+                    let order: Option<String> = take(&mut given, spec.key)?;
+                    *value = order.map(|order| reuse_order(spec.key, &order)).transpose()?;
+                }
+            }
+        }
+        let app_name = take(&mut given, "appName")?;
+        match given.keys().next() {
+            None => Ok(Self { pool, app_name }),
+            Some(key) => Err(wrong_at(key, "a pool has no such option")),
+        }
+    }
+}
+
+/// The value of a key, if it is there.
+fn take<T: DeserializeOwned>(
+    given: &mut Map<String, Value>,
+    key: &str,
+) -> Result<Option<T>, String> {
+    let value = given.remove(key).unwrap_or_default();
+    serde_json::from_value(value).map_err(|error| wrong_at(key, error.to_string()))
 }
 
 impl Options {
     /// The options, validated.
     pub(crate) fn to_pool_options(&self) -> Result<PoolOptions, String> {
-        let options = self.unchecked()?;
-        options.validate().map_err(|reason| reason.to_string())?;
-        Ok(options)
+        self.pool.validate().map_err(|reason| reason.to_string())?;
+        Ok(self.pool.clone())
     }
 
     /// Whether the server is a load balancer.
     pub(crate) fn is_load_balanced(&self) -> bool {
-        self.load_balanced == Some(true)
+        self.pool.load_balanced == Some(true)
     }
 
     /// The options, whether or not they are valid.
-    pub(crate) fn unchecked(&self) -> Result<PoolOptions, String> {
-        let mut options = PoolOptions::default();
-        options.max_pool_size = self.max_pool_size;
-        options.min_pool_size = self.min_pool_size;
-        options.max_idle_time = self.max_idle_time_ms.map(Duration::from_millis);
-        options.max_connecting = self.max_connecting;
-        options.wait_queue_timeout = self.wait_queue_timeout_ms.map(Duration::from_millis);
-        options.load_balanced = self.load_balanced;
-        options.max_wait_queue_size = self.max_wait_queue_size;
-        options.codel_target = self.codel_target_ms.map(Duration::from_millis);
-        options.codel_interval = self.codel_interval_ms.map(Duration::from_millis);
-        options.overload_backoff = self.overload_backoff_ms.map(Duration::from_millis);
-        options.jitter_seed = self.jitter_seed;
-        options.adaptive_connecting = self.adaptive_connecting;
-        options.predictive_min_pool_size = self.predictive_min_pool_size;
-        options.maintenance = self.background_thread_interval_ms.map(maintenance).transpose()?;
-        Ok(options)
+    pub(crate) fn unchecked(&self) -> PoolOptions {
+        self.pool.clone()
     }
 }
 
@@ -80,4 +89,9 @@ fn maintenance(interval_ms: i64) -> Result<Maintenance, String> {
         Ok(pause) => Ok(Maintenance::PauseAfterFailure(Duration::from_millis(pause))),
         Err(_negative) => Ok(Maintenance::Never),
     }
+}
+
+fn reuse_order(key: &str, text: &str) -> Result<ReuseOrder, String> {
+    let order = ReuseOrder::ALL.into_iter().find(|order| order.as_str() == text);
+    order.ok_or_else(|| wrong_at(key, format!("there is no order `{text}`")))
 }

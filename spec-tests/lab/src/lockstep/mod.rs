@@ -156,7 +156,7 @@ pub fn run(options: &PoolOptions, steps: &[Step]) -> Result<(), Box<Failure>> {
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "a pool with {}:", cenote_replay::brief::Brief(&self.options))?;
+        writeln!(f, "a pool with {}:", self.options)?;
         for (index, step) in self.steps.iter().enumerate() {
             writeln!(f, "{:>4}. {step}", index + 1)?;
         }

@@ -4,7 +4,6 @@ use std::fmt;
 use std::time::Duration;
 
 use cenote_core::pool::{PoolOptions, Purpose, ServiceId};
-use cenote_replay::brief::Brief;
 
 /// One step: the clock moves, then an operation follows.
 #[derive(Clone, Debug, PartialEq)]
@@ -148,7 +147,7 @@ impl fmt::Display for Step {
             Clock::ShortOfDeadline => f.write_str("just before the deadline: ")?,
         }
         match op {
-            Op::SetOptions(options) => write!(f, "SetOptions {}", Brief(options)),
+            Op::SetOptions(options) => write!(f, "SetOptions {}", options),
             Op::CheckOut { .. }
             | Op::CheckOutUnderOldId
             | Op::Cancel(_)

@@ -56,13 +56,13 @@ impl<S: PoolTypes> Model<S> {
 
     /// Once per check-out, the one checked out first is the first.
     fn report_leak(&mut self) {
-        let Some(max_held) = self.max_held() else { return };
+        let Some(leak_detection_threshold) = self.leak_detection_threshold() else { return };
         for connection in &mut self.connections {
             let Phase::InUse { since, reported: reported @ false, .. } = &mut connection.phase
             else {
                 continue;
             };
-            if *since + max_held <= self.now {
+            if *since + leak_detection_threshold <= self.now {
                 *reported = true;
                 let held = self.now.saturating_since(*since);
                 self.actions.push(Action::ReportLeak { id: connection.id, held });
@@ -72,10 +72,10 @@ impl<S: PoolTypes> Model<S> {
 
     /// Once for each connection, the one created first is the first.
     fn report_unanswered(&mut self) {
-        let Some(max_unanswered) = self.max_unanswered() else { return };
+        let Some(unanswered_threshold) = self.unanswered_threshold() else { return };
         for Connection { id, created, phase, .. } in &mut self.connections {
             let Phase::Pending { reported: reported @ false, .. } = phase else { continue };
-            if *created + max_unanswered <= self.now {
+            if *created + unanswered_threshold <= self.now {
                 *reported = true;
                 let pending = self.now.saturating_since(*created);
                 self.actions.push(Action::ReportUnanswered { id: *id, pending });
@@ -203,14 +203,14 @@ impl<S: PoolTypes> Model<S> {
 
     fn unanswered_at(&self, connection: &Connection<S::Conn, S::Waiter>) -> Option<Instant> {
         let Phase::Pending { reported: false, .. } = connection.phase else { return None };
-        Some(connection.created + self.max_unanswered()?)
+        Some(connection.created + self.unanswered_threshold()?)
     }
 
     fn leak_detection_at(&self, connection: &Connection<S::Conn, S::Waiter>) -> Option<Instant> {
-        let max_held = self.max_held()?;
+        let leak_detection_threshold = self.leak_detection_threshold()?;
         let Phase::InUse { since, reported: false, .. } = &connection.phase else {
             return None;
         };
-        Some(*since + max_held)
+        Some(*since + leak_detection_threshold)
     }
 }

@@ -296,11 +296,11 @@ impl<S: PoolTypes> Model<S> {
         self.options.max_idle_time.filter(|time| !time.is_zero())
     }
 
-    fn max_held(&self) -> Option<Duration> {
+    fn leak_detection_threshold(&self) -> Option<Duration> {
         self.options.leak_detection_threshold.filter(|time| !time.is_zero())
     }
 
-    fn max_unanswered(&self) -> Option<Duration> {
+    fn unanswered_threshold(&self) -> Option<Duration> {
         self.options.unanswered_threshold.filter(|time| !time.is_zero())
     }
 

@@ -9,7 +9,6 @@ use super::caller_profile::CallerProfile;
 use super::latency::Latency;
 use super::trouble::Trouble;
 use super::wire::Conversations;
-use cenote_replay::brief::Brief;
 use cenote_replay::random::SplitMix;
 
 /// The parameters of a world. Each world leaves most faults out, because faults hide each other.
@@ -247,9 +246,9 @@ impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let on_wire = if self.transport == Transport::Direct { "" } else { "on the wire, " };
         writeln!(f, "seed {}, {on_wire}{} inputs, then the end", self.seed, self.steps)?;
-        writeln!(f, "  pool            {}", Brief(&self.options))?;
+        writeln!(f, "  pool            {}", self.options)?;
         for options in &self.other_options {
-            writeln!(f, "  or              {}", Brief(options))?;
+            writeln!(f, "  or              {}", options)?;
         }
         let Self { callers, think, work, services, .. } = self;
         writeln!(f, "  callers         {callers}; think {think}; work {work}")?;

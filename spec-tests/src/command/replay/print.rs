@@ -10,7 +10,7 @@ use cenote_replay::explain::Explainer;
 use cenote_replay::filter::Filter;
 use cenote_replay::step_reader::View;
 use cenote_replay::text::counted;
-use cenote_replay::{brief, json, text};
+use cenote_replay::{json, text};
 
 use super::played::{Played, none_refused};
 use super::{Arguments, ended_early, open};
@@ -119,7 +119,7 @@ impl<'a> Printer<'a> {
             "a trace of {address}, recorded by {program}, from {begin} at {}{clock}",
             header.start
         )?;
-        writeln!(out, "options {}", brief::Brief(&header.options))
+        writeln!(out, "options {}", header.options)
     }
 
     fn step(&mut self, view: &View<'_>, out: &mut impl Write) -> io::Result<()> {

@@ -8,7 +8,6 @@ use cenote_core::pool::PoolOptions;
 use super::cluster::{Change, WrongAnswer};
 use crate::simulate::latency::Latency;
 use crate::simulate::plan::{TimeFaults, draw_latency, draw_u32, milliseconds};
-use cenote_replay::brief::Brief;
 use cenote_replay::random::SplitMix;
 
 /// The parameters of a world of several servers. Each world leaves most faults out, because faults hide each other.
@@ -260,7 +259,7 @@ impl fmt::Display for Plan {
         writeln!(f, "seed {seed}, a deployment, {steps} inputs, then the end")?;
         writeln!(f, "  deployment      {:?}", self.deployment)?;
         writeln!(f, "  client          {}", self.uri())?;
-        writeln!(f, "  pools           {}", Brief(&self.options))?;
+        writeln!(f, "  pools           {}", self.options)?;
         writeln!(
             f,
             "  callers         {callers}; think {think}; work {work}; one in {cancels} cancels"

@@ -20,7 +20,7 @@ use cenote_core::address::ServerAddress;
 use cenote_core::error::{ConnectionError, Stage};
 use cenote_core::pool::{PoolOptions, ServiceId};
 
-use super::convert::{self, nanos};
+use super::convert::nanos;
 
 /// A connection that is checked out.
 pub(in crate::formats::cmap) struct CConnection {
@@ -54,7 +54,7 @@ pub(in crate::formats::cmap) struct CPool {
 impl CPool {
     pub(super) fn new(setup: Setup) -> Result<Self, String> {
         let max_log_text = setup.log.as_ref().map(|log| log.settings().max_document_length);
-        let mut options = convert::options(&setup.options);
+        let mut options = Options::of_core(&setup.options);
         if let Some(length) = max_log_text {
             options.max_log_text = length as i64;
         }
@@ -200,7 +200,7 @@ impl cenote_conform::Pool for CPool {
     }
 
     fn set_options(&mut self, options: PoolOptions) -> Result<(), OperationError> {
-        let of_c: Options = convert::options(&options);
+        let of_c = Options::of_core(&options);
         self.options = options;
         self.feed(|pool, now| checked::set_options(pool, now, &of_c));
         Ok(())
