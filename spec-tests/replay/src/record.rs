@@ -3,12 +3,11 @@
 use std::io;
 
 use cenote_core::pool::{
-    Action, ActionSink, ConnId, ConnectionState, Health, Input, Instant, PoolOptions, PoolState,
-    PoolTypes,
+    Action, ActionSink, ConnId, ConnectionState, Health, Input, Instant, PoolState, PoolTypes,
 };
 use cenote_core::trace::{JournalOptions, Recorder, TraceCause, TraceInfo, TraceWriter};
 
-use super::traffic::{Scene, Simulated, Traffic, Watched, returned};
+use super::traffic::{ADDRESS, Scene, Simulated, Traffic, Watched, returned};
 
 /// Writes a trace of simulated traffic with about `steps` inputs.
 ///
@@ -21,25 +20,10 @@ pub fn traffic<W: io::Write>(
     journal: JournalOptions,
     sink: W,
 ) -> io::Result<W> {
-    traffic_of(ADDRESS, scene, steps, journal, sink)
-}
-
-/// The same for the pool of this server.
-///
-/// # Errors
-///
-/// I/O errors of the sink.
-pub fn traffic_of<W: io::Write>(
-    address: &str,
-    scene: Scene,
-    steps: u64,
-    journal: JournalOptions,
-    sink: W,
-) -> io::Result<W> {
     let ignore = &mut |_: Action<Simulated>| {};
     let pool = PoolState::new(Instant::ORIGIN, scene.options.clone(), ignore);
     let pool = pool.expect("a scene has usable options");
-    let info = info(address).with_origin(scene.origin);
+    let info = info(scene.address).with_origin(scene.origin);
     let mut run = RecordedRun::begin_with(info, pool, journal, sink);
     let checks_in_twice = scene.checks_in_twice;
     let mut traffic = Traffic::new(scene);
@@ -68,29 +52,12 @@ pub fn traffic_of<W: io::Write>(
     run.finish()
 }
 
-const ADDRESS: &str = "db.example.com:27017";
-
 fn info(address: &str) -> TraceInfo {
     TraceInfo::new(address).with_program(concat!("cenote ", env!("CARGO_PKG_VERSION")))
 }
 
 /// So many inputs without a check-in are too many.
 const TOO_LATE: u64 = 10_000;
-
-/// Writes a trace of a new pool without any input.
-///
-/// # Errors
-///
-/// I/O errors of the sink.
-///
-/// # Panics
-///
-/// If the options are invalid.
-pub fn beginning<W: io::Write>(options: &PoolOptions, sink: W) -> io::Result<W> {
-    let ignore = &mut |_: Action<Simulated>| {};
-    let pool = PoolState::new(Instant::ORIGIN, options.clone(), ignore).expect("usable options");
-    RecordedRun::begin(pool, JournalOptions::default(), sink).finish()
-}
 
 fn returned_by(input: &Input<Simulated>) -> Option<ConnId> {
     if let Input::CheckedIn { id, .. } = input { Some(*id) } else { None }

@@ -18,6 +18,8 @@ use super::random::SplitMix;
 pub struct Scene {
     /// The seed of all random numbers.
     pub seed: u64,
+    /// The server.
+    pub address: &'static str,
     /// The pool's options.
     pub options: PoolOptions,
     /// The number of tasks, each with one connection at a time.
@@ -65,6 +67,9 @@ pub enum Change {
     Removed,
 }
 
+/// The server, if no other is named.
+pub(super) const ADDRESS: &str = "db.example.com:27017";
+
 impl Scene {
     /// A service with at most `connections` connections and twice as many tasks.
     pub fn new(seed: u64, connections: u32) -> Self {
@@ -75,6 +80,7 @@ impl Scene {
             .with_leak_detection_threshold(Duration::from_secs(2));
         Self {
             seed,
+            address: ADDRESS,
             options,
             tasks: u64::from(connections) * 2,
             patience: Some(Duration::from_millis(100)),

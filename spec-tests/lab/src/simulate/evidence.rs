@@ -3,7 +3,7 @@
 use std::io;
 
 use cenote_core::pool::{Input, PoolOptions};
-use cenote_core::trace::{Cause, Traced};
+use cenote_core::trace::{Cause, JournalOptions, Traced};
 
 use super::plan::Plan;
 use super::subject::{Fed, Judges};
@@ -13,6 +13,7 @@ use crate::lockstep::map_input;
 use crate::shrink::{self, Fault};
 use cenote_replay::history::{Entry, History};
 use cenote_replay::record;
+use cenote_replay::traffic::Scene;
 
 /// A trace that shows a failure.
 #[derive(Debug)]
@@ -40,7 +41,8 @@ pub(super) fn evidence(plan: &Plan, has_model: bool) -> io::Result<Option<Eviden
 }
 
 fn shrink(options: &PoolOptions, kept: Vec<Fed>) -> io::Result<Evidence> {
-    let bytes = record::beginning(options, Vec::new())?;
+    let scene = Scene { options: options.clone(), ..Scene::new(0, 1) };
+    let bytes = record::traffic(scene, 0, JournalOptions::default(), Vec::new())?;
     let (mut history, _) = History::read(bytes.as_slice()).map_err(io::Error::other)?;
     // Causes are told apart by their numbers.
     let traced = |cause| Cause { text: Some(format!("cause {cause}").into()), ..Cause::default() };

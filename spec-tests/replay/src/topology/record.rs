@@ -35,7 +35,7 @@ pub fn fail_over(seed: u64, journal: JournalOptions) -> io::Result<Vec<File>> {
     ];
     let mut files = vec![("topology.bson", topology()?)];
     for (name, address, scene) in pools {
-        let trace = record::traffic_of(address, scene, u64::MAX, journal, Vec::new())?;
+        let trace = record::traffic(Scene { address, ..scene }, u64::MAX, journal, Vec::new())?;
         files.push((name, trace));
     }
     Ok(files)
