@@ -19,6 +19,19 @@ fn folder(test: &str, format: &str) -> PathBuf {
     folder
 }
 
+/// One with a file that passes.
+fn good_folder(test: &str) -> PathBuf {
+    let folder = folder(test, "cmap-format");
+    std::fs::write(folder.join("good.yml"), SCENARIO).expect("writable");
+    folder
+}
+
+/// Its status, and what it prints.
+fn printed(arguments: &[&str]) -> (Option<i32>, String) {
+    let output = conform(arguments);
+    (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
 fn text(path: &Path) -> &str {
     path.to_str().expect("a readable path")
 }
@@ -35,8 +48,7 @@ events:
 
 #[test]
 fn every_report_says_the_same() {
-    let folder = folder("reports", "cmap-format");
-    std::fs::write(folder.join("good.yml"), SCENARIO).unwrap();
+    let folder = good_folder("reports");
     let bad = SCENARIO.replace("PoolClosed", "PoolReady").replace("closed", "closed <&>");
     std::fs::write(folder.join("bad.yaml"), bad).unwrap();
     let junit = folder.join("junit.xml");
@@ -56,112 +68,92 @@ fn every_report_says_the_same() {
 
 #[test]
 fn bad_files_are_refused_with_file_line_and_key() {
-    for (name, format, content, complaint) in [
+    for (path, content, complaint) in [
         (
-            "operation.yml",
-            "cmap-format",
+            "cmap-format/operation.yml",
             SCENARIO.replace("name: close", "name: reset"),
             "operation.yml:5: not a test file: operations.0.name: unknown variant `reset`",
         ),
         (
-            "field.yml",
-            "cmap-format",
+            "cmap-format/field.yml",
             SCENARIO.replace("version: 1", "version: 1\nhint: 2"),
             "field.yml:2: not a test file: hint: unknown field `hint`",
         ),
         (
-            "event.yml",
-            "cmap-format",
+            "cmap-format/event.yml",
             SCENARIO.replace("events:", "ignore:\n- ConnectionLost\nevents:"),
             "event.yml:7: not a test file: ignore.0: unknown event `ConnectionLost`",
         ),
         (
-            "label.yml",
-            "cmap-format",
+            "cmap-format/label.yml",
             SCENARIO.replace("name: close", "{ name: checkIn, connection: a }"),
             "label.yml:5: not a test file: operations.0: nothing is checked out as a before",
         ),
         (
-            "yaml.yml",
-            "cmap-format",
+            "cmap-format/yaml.yml",
             SCENARIO.replace("name: close", "{ name: close"),
             "yaml.yml:7: not a YAML document",
         ),
         (
-            "twice.yml",
-            "cmap-format",
+            "cmap-format/twice.yml",
             SCENARIO.replace("version: 1", "version: 1\nversion: 1"),
             "twice.yml:2: not a YAML document: duplicated key in mapping",
         ),
         (
-            "json.json",
-            "cmap-format",
+            "cmap-format/json.json",
             "{ \"version\": 1,\n ]".to_owned(),
             "json.json:2: not a JSON document: key must be a string (column 2)",
         ),
         (
-            "empty.json",
-            "load-balancers/tests",
+            "load-balancers/tests/empty.json",
             "{\n\"description\": \"\" }".to_owned(),
             "empty.json:1: not a test file: missing field `schemaVersion`",
         ),
         (
-            "some.json",
-            "surprise/tests",
+            "surprise/tests/some.json",
             "{}".to_owned(),
             "no format is known for files of this folder",
         ),
         // What would be read as if it had the keys.
         (
-            "list.yml",
-            "cmap-format",
+            "cmap-format/list.yml",
             "[1, unit, a list, [], ~, {}, [], ~, [], ~, [], {}, ~, []]".to_owned(),
             "list.yml:1: not a test file: it is no object",
         ),
         (
-            "pair.json",
-            "server-discovery-and-monitoring/tests/errors",
+            "server-discovery-and-monitoring/tests/errors/pair.json",
             PHASES.replace("[\"a:27017\", {}]", "[\"a:27017\"]"),
             "pair.json:5: not a test file: phases.0.responses.0: invalid length 1",
         ),
         (
-            "server.json",
-            "server-discovery-and-monitoring/tests/errors",
+            "server-discovery-and-monitoring/tests/errors/server.json",
             PHASES.replace("[\"a:27017\", {}]", "").replace("mongodb://a", "mongodb://a:0"),
             "server.json:3: not a test file: uri: ",
         ),
         // What would pass, whatever there is.
+        ("scenarios/uri/none.yml", "tests: []".to_owned(), "none.yml:1: not a test file: tests: "),
         (
-            "none.yml",
-            "scenarios/uri",
-            "tests: []".to_owned(),
-            "none.yml:1: not a test file: tests: ",
-        ),
-        (
-            "none.yml",
-            "load-balancers/tests",
+            "load-balancers/tests/none.yml",
             "description: x\nschemaVersion: '1.4'\ntests: []".to_owned(),
             "none.yml:3: not a test file: tests: a file without a test shows nothing",
         ),
         (
-            "idle.yml",
-            "load-balancers/tests",
+            "load-balancers/tests/idle.yml",
             "description: x\nschemaVersion: '1.4'\ntests:\n- description: y\n  operations: []"
                 .to_owned(),
             "idle.yml:5: not a test file: tests.0.operations: a test that does nothing",
         ),
         (
-            "none.json",
-            "server-discovery-and-monitoring/tests/errors",
+            "server-discovery-and-monitoring/tests/errors/none.json",
             "{ \"description\": \"x\",\n\"uri\": \"y\",\n\"phases\": [] }".to_owned(),
             "none.json:3: not a test file: phases: a file without a test shows nothing",
         ),
     ] {
+        let (format, name) = path.rsplit_once('/').expect("a folder");
         let folder = folder("bad", format);
         std::fs::write(folder.join(name), content).unwrap();
-        let output = conform(&[text(&folder)]);
-        let said = String::from_utf8_lossy(&output.stdout);
-        assert_eq!(output.status.code(), Some(1), "{name}: {said}");
+        let (status, said) = printed(&[text(&folder)]);
+        assert_eq!(status, Some(1), "{name}: {said}");
         let lines: Vec<&str> = said.lines().collect();
         let [line, files, tests] = lines[..] else { panic!("{name}: {said}") };
         assert!(line.starts_with("unreadable     "), "{name}: {said}");
@@ -195,9 +187,8 @@ fn every_file_is_accounted_for() {
     write("read-write-concern/tests/operation/find.json", "{}");
     write("command-logging-and-monitoring/tests/unified/one.json", "{}");
     write("transactions/tests/unified/commit.json", "{}");
-    let output = conform(&[text(&tests), "--target", "core"]);
-    assert_eq!(output.status.code(), Some(1));
-    let said = String::from_utf8_lossy(&output.stdout);
+    let (status, said) = printed(&[text(&tests), "--target", "core"]);
+    assert_eq!(status, Some(1));
     for line in [
         "passed         core  good: a pool is closed\n",
         "cmap-format/torn.json:1: not a JSON document: ",
@@ -222,9 +213,7 @@ fn no_file_is_counted_twice() {
     std::fs::create_dir_all(&folder).unwrap();
     std::fs::write(folder.join("good.yml"), SCENARIO).unwrap();
     std::os::unix::fs::symlink(".", folder.join("loop")).unwrap();
-    let paths = [text(&whole), text(&folder), text(&whole), "--target", "core"];
-    let output = conform(&paths);
-    let said = String::from_utf8_lossy(&output.stdout);
+    let (_, said) = printed(&[text(&whole), text(&folder), text(&whole), "--target", "core"]);
     let end = "1 files: 1 played, 0 not applicable, 0 left out, 0 unreadable\n\
                1 passed, 0 failed, 0 skipped\n";
     assert!(said.ends_with(end), "{said}");
@@ -237,9 +226,8 @@ fn no_file_is_counted_twice() {
         std::fs::write(whole.join(name).join("x.json"), "{}").unwrap();
     }
     let junit = whole.join("junit.xml");
-    let output = conform(&[text(&whole), "--target", "core", "--junit", text(&junit)]);
-    assert_eq!(output.status.code(), Some(1));
-    let said = String::from_utf8_lossy(&output.stdout);
+    let (status, said) = printed(&[text(&whole), "--target", "core", "--junit", text(&junit)]);
+    assert_eq!(status, Some(1));
     for part in [
         "lost.json: ",
         "good.yml is there, too\n",
@@ -257,8 +245,7 @@ fn no_file_is_counted_twice() {
 /// A format is told by the folder, wherever the command is run.
 #[test]
 fn paths_may_be_relative() {
-    let folder = folder("relative", "cmap-format");
-    std::fs::write(folder.join("good.yml"), SCENARIO).unwrap();
+    let folder = good_folder("relative");
     for path in [".", "good.yml"] {
         let mut conform = command(&["conform", path, "--target", "core"]);
         let output = conform.current_dir(&folder).output().unwrap();
@@ -279,9 +266,8 @@ fn a_folder_without_files_and_what_is_no_file_are_bad_input() {
     let pipe = folder.join("pipe.yml");
     let made = Command::new("mkfifo").arg(&pipe).status().unwrap();
     assert!(made.success());
-    let output = conform(&[text(&folder)]);
-    let said = String::from_utf8_lossy(&output.stdout);
-    assert_eq!(output.status.code(), Some(1), "{said}");
+    let (status, said) = printed(&[text(&folder)]);
+    assert_eq!(status, Some(1), "{said}");
     assert!(said.contains("pipe.yml: not a regular file"), "{said}");
 }
 
@@ -296,15 +282,13 @@ fn where_reports_go_is_looked_at_first() {
     let error = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(2), "{error}");
     assert!(error.contains("none/junit.xml: No such file") && output.stdout.is_empty(), "{error}");
-    let output = conform(&[text(&folder), "--target", "core"]);
-    let said = String::from_utf8_lossy(&output.stdout);
+    let (_, said) = printed(&[text(&folder), "--target", "core"]);
     assert!(said.contains("good: a  [31mred  pool"), "{said}");
 }
 
 #[test]
 fn a_server_that_is_not_there_is_bad_input() {
-    let folder = folder("nobody", "cmap-format");
-    std::fs::write(folder.join("good.yml"), SCENARIO).unwrap();
+    let folder = good_folder("nobody");
     let uri = "mongodb://127.0.0.1:1/?connectTimeoutMS=1000";
     let output = conform(&[text(&folder), "--uri", uri]);
     assert_eq!(output.status.code(), Some(2));

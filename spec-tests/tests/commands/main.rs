@@ -22,3 +22,29 @@ fn cenote(arguments: &[&str]) -> Output {
 fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).expect("text")
 }
+
+/// What it prints; it has to end well.
+fn good(arguments: &[&str]) -> String {
+    let output = cenote(arguments);
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(0), "{arguments:?}: {errors}");
+    String::from_utf8(output.stdout).expect("text")
+}
+
+/// Its status and the one line on standard error.
+fn bad(arguments: &[&str]) -> (i32, String) {
+    let output = cenote(arguments);
+    let errors = String::from_utf8(output.stderr).expect("text");
+    assert_eq!(errors.lines().count(), 1, "{errors}");
+    (output.status.code().expect("an exit status"), errors.trim_end().to_owned())
+}
+
+/// It has this status, and its one line on standard error has this text.
+#[track_caller]
+fn refused(arguments: &[&str], status: i32, expected: &str) {
+    let (code, error) = bad(arguments);
+    assert!(
+        code == status && error.contains(expected),
+        "{arguments:?}: {code}, {error}, not {expected}"
+    );
+}

@@ -14,10 +14,12 @@ use cenote_endpoint::{
 };
 use serde_json::Value;
 
-use super::{command, text};
+use super::{bad, command, refused, text};
 
 /// What a run writes.
 const FILES: [&str; 3] = ["--events", "--trace", "--html"];
+/// Where they are counted.
+const NO_SOCKETS: Option<u64> = if cfg!(target_os = "linux") { Some(0) } else { None };
 
 fn run(arguments: &[&str]) -> Output {
     command(&["run", "--yes"]).args(arguments).output().expect("a child process")
@@ -75,10 +77,7 @@ fn json_is_one_object_and_ops_are_that_many() {
     }
     assert_eq!(summary["checkOutWait"]["count"], 300);
     assert!((1..=3).contains(&number(&summary["connections"]["created"])), "{summary}");
-    assert_eq!(
-        summary["left"]["sockets"],
-        if cfg!(target_os = "linux") { 0.into() } else { Value::Null }
-    );
+    assert_eq!(summary["left"]["sockets"].as_u64(), NO_SOCKETS);
 }
 
 /// The same summary, of threads and without a runtime.
@@ -265,10 +264,8 @@ fn a_run_that_does_not_begin_leaves_no_file() {
 fn files_that_cannot_be_written_are_told_before_the_work_begins() {
     for (option, shell) in FILES.into_iter().flat_map(|option| [(option, "tokio"), (option, "mio")])
     {
-        let output = run(&[option, "/nowhere/at/all", "--seconds", "600", "--shell", shell]);
-        assert_eq!(output.status.code(), Some(2), "{output:?}");
-        let says = text(&output.stderr);
-        assert!(says.contains("/nowhere/at/all") && says.lines().count() == 1, "{says}");
+        let arguments = ["run", option, "/nowhere/at/all", "--seconds", "600", "--shell", shell];
+        refused(&arguments, 2, "/nowhere/at/all");
     }
 }
 
@@ -481,10 +478,7 @@ fn a_replica_set_is_found_and_each_pool_is_shown() {
             let kinds = ["RSPrimary", "RSSecondary", "RSSecondary"];
             let expected: Vec<_> = hosts.iter().zip(kinds).map(|(it, kind)| [it, kind]).collect();
             assert_eq!(found, expected);
-            assert_eq!(
-                summary["left"]["sockets"],
-                if cfg!(target_os = "linux") { 0.into() } else { Value::Null }
-            );
+            assert_eq!(summary["left"]["sockets"].as_u64(), NO_SOCKETS);
 
             let output = run(&[]);
             assert_eq!(output.status.code(), Some(0), "{output:?}");
@@ -558,9 +552,7 @@ fn a_password_does_not_have_to_be_an_argument() {
         (&["--uri-file", "/nowhere/uri"][..], "--uri-file: /nowhere/uri: No such file"),
         (&["--uri-file", file, "--chaos"], "--chaos injects faults into the built-in mock server"),
     ] {
-        let output = run(arguments);
-        assert_eq!(output.status.code(), Some(2));
-        assert!(text(&output.stderr).starts_with(&format!("cenote: {says}")), "{output:?}");
+        refused(&[&["run"], arguments].concat(), 2, &format!("cenote: {says}"));
     }
     let both = run(&["mongodb://app:pencil@h", "--uri-file", file]);
     assert_eq!(both.status.code(), Some(2));
@@ -647,6 +639,7 @@ fn a_server_that_cannot_be_reached_is_shown_with_advice() {
     let plain = Endpoint::start(settings.clone(), ListenOptions::default()).unwrap();
     let tls = Endpoint::start(settings, ListenOptions::with_tls()).unwrap();
     let web = web_server();
+    let credentials = "(check user, password, authSource and authMechanism)";
     for (uri, advice) in [
         (format!("mongodb://{nowhere}"), "(check host and port, and whether the server runs)"),
         ("mongodb://db.invalid".to_owned(), "(check the host name and the resolver)"),
@@ -655,22 +648,12 @@ fn a_server_that_cannot_be_reached_is_shown_with_advice() {
         (format!("mongodb://{}/?tls=true", tls.address()), "of an authority in tlsCAFile"),
         (format!("mongodb://{web}"), "(check the port"),
         (format!("mongodb://{web}/?tls=true"), "the port speaks no TLS (check the port"),
-        (
-            format!("mongodb://app:pencil@{}/?authSource=shop", plain.address()),
-            "(check user, password, authSource and authMechanism)",
-        ),
-        (
-            format!("mongodb://{}/?authMechanism=MONGODB-X509", plain.address()),
-            "(check user, password, authSource and authMechanism)",
-        ),
-        (
-            format!("mongodb://app:eraser@{}", plain.address()),
-            "(check user, password, authSource and authMechanism)",
-        ),
+        (format!("mongodb://app:pencil@{}/?authSource=shop", plain.address()), credentials),
+        (format!("mongodb://{}/?authMechanism=MONGODB-X509", plain.address()), credentials),
+        (format!("mongodb://app:eraser@{}", plain.address()), credentials),
     ] {
-        let output = run(&[&uri]);
-        let error = text(&output.stderr);
-        assert_eq!((output.status.code(), error.lines().count()), (Some(2), 1), "{error}");
+        let (status, error) = bad(&["run", "--yes", &uri]);
+        assert_eq!(status, 2, "{error}");
         assert!(error.contains(" cannot be reached: ") && error.contains(advice), "{error}");
     }
 }
@@ -731,10 +714,10 @@ fn the_servers_of_srv_records_are_looked_up() {
         assert_eq!(summary["operations"]["good"], 20, "{shell}");
     }
     let nowhere = run("mongodb+srv://app:pencil@nowhere.0.0.1/", &[]);
-    assert_eq!(nowhere.status.code(), Some(2), "{nowhere:?}");
     let error = text(&nowhere.stderr);
     let expected = "no servers for nowhere.0.0.1: SRV records of _mongodb._tcp.nowhere.0.0.1: the name does not exist";
     assert!(error.contains(expected) && !error.contains("pencil"), "{error}");
+    assert_eq!(nowhere.status.code(), Some(2), "{nowhere:?}");
     let asked = command(&["run", uri, "--name-server", &at]).output().expect("a child process");
     assert!(text(&asked.stderr).contains("as the servers of cluster.0.0.1 can serve"), "{asked:?}");
 }

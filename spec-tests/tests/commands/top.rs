@@ -191,20 +191,19 @@ fn a_socket_that_cannot_be_used_is_explained() {
             "{{\"protocol\":\"cenote-inspect\",\"version\":{version},\"program\":\"cenote-tokio 9\"}}"
         )
     };
-    let said = says("http", &["HTTP/1.1 400 Bad Request"]);
-    assert!(said.contains("not a socket of cenote: it says \"HTTP/1.1 400"), "{said}");
-    let said = says("json", &["{\"protocol\":\"other\",\"version\":1}"]);
-    assert!(said.contains("not a socket of cenote"), "{said}");
-    let said = says("bytes", &["\u{1b}[2J\u{202e}"]);
-    assert!(said.contains("not a socket of cenote") && !said.contains('\u{1b}'), "{said:?}");
-    let said = says("new", &[&greeting(2)]);
-    assert!(said.contains("cenote-tokio 9 speaks version 2 of the protocol"), "{said}");
-    let said = says("full", &["{\"error\":\"16 inspectors are connected already\"}"]);
-    assert!(said.contains("16 inspectors are connected already"), "{said}");
-    let said = says("odd", &[&greeting(1), "{\"pools\":[{\"pool\":\"one\"}]}"]);
-    assert!(said.contains("an answer cannot be read"), "{said}");
-    let said = says("garbage", &[&greeting(1), "]]"]);
-    assert!(said.contains("it says \"]]\""), "{said}");
+    let not_cenote = "not a socket of cenote: it says ";
+    for (name, lines, expected) in [
+        ("http", &["HTTP/1.1 400 Bad Request"][..], &*format!("{not_cenote}\"HTTP/1.1 400")),
+        ("json", &["{\"protocol\":\"other\",\"version\":1}"], not_cenote),
+        ("bytes", &["\u{1b}[2J\u{202e}"], not_cenote),
+        ("new", &[&greeting(2)], "cenote-tokio 9 speaks version 2 of the protocol"),
+        ("full", &["{\"error\":\"16 inspectors are here\"}"], "16 inspectors are here"),
+        ("odd", &[&greeting(1), "{\"pools\":[{\"pool\":\"one\"}]}"], "an answer cannot be read"),
+        ("garbage", &[&greeting(1), "]]"], "it says \"]]\""),
+    ] {
+        let said = says(name, lines);
+        assert!(said.contains(expected) && !said.contains('\u{1b}'), "{said:?}");
+    }
 }
 
 #[test]

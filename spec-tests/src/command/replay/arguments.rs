@@ -13,6 +13,7 @@ use cenote_replay::filter::{self, Names};
 use cenote_replay::shrink::Property;
 use cenote_replay::topology::{History, ServerHistory};
 use cenote_replay::what_if::{Goal, Grid, Loop};
+use clap::ArgGroup;
 
 use super::topology::Applies;
 use crate::command::Failure;
@@ -22,6 +23,11 @@ use crate::command::output::expect_different;
 /// Arguments of `cenote replay`.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = after_help())]
+#[command(group = ArgGroup::new(WAY).args(["step", "diff", "shrink"]))]
+#[command(group = ArgGroup::new(RECORDED).multiple(true).args([
+    "step", "diff", "shrink", "explain", "slowest", "leaks", "clears", "clear", "quiet", "perfetto", "beside",
+    "events", "until", "connection", "waiter", "type", "from", "to",
+]))]
 pub(in crate::command) struct Arguments {
     /// Trace file; `-` is standard input. Several traces of one client, or the folder that has them: of its
     /// pools and of its topology
@@ -111,36 +117,22 @@ pub(in crate::command) struct Arguments {
     pub(super) to: Option<TimePoint>,
 
     /// Write a page that shows the trace: one file, for any browser, without a network
-    #[arg(
-        long,
-        value_name = "FILE",
-        conflicts_with_all = ["step", "diff", "shrink"],
-        help_heading = INSTEAD
-    )]
+    #[arg(long, value_name = "FILE", conflicts_with = WAY, help_heading = INSTEAD)]
     pub(super) html: Option<PathBuf>,
     /// With --html: draw this trace beside the first, with the same times since the start in view
     #[arg(long, value_name = "OTHER", requires = "html", help_heading = INSTEAD)]
     pub(super) beside: Option<PathBuf>,
     /// Write JSON for ui.perfetto.dev and chrome://tracing; packed if the name ends in .gz
-    #[arg(
-        long,
-        value_name = "FILE",
-        conflicts_with_all = ["step", "diff", "shrink"],
-        help_heading = INSTEAD
-    )]
+    #[arg(long, value_name = "FILE", conflicts_with = WAY, help_heading = INSTEAD)]
     pub(super) perfetto: Option<PathBuf>,
     /// Step forwards and backwards with commands from standard input
-    #[arg(
-        long,
-        conflicts_with_all = ["json", "explain", "diff", "shrink"],
-        help_heading = INSTEAD
-    )]
+    #[arg(long, conflicts_with_all = ["json", "explain"], help_heading = INSTEAD)]
     pub(super) step: bool,
     /// Print the first difference from another trace
     #[arg(
         long,
         value_name = "OTHER",
-        conflicts_with_all = ["json", "explain", "shrink", "lenient"],
+        conflicts_with_all = ["json", "explain", "lenient"],
         help_heading = INSTEAD
     )]
     pub(super) diff: Option<PathBuf>,
@@ -158,25 +150,14 @@ pub(in crate::command) struct Arguments {
     /// What other options would have done, as in 'maxPoolSize=20,40; maxConnecting=2,8': every combination,
     /// beside what was recorded. Options: maxPoolSize, minPoolSize, maxConnecting, waitQueueTimeoutMS,
     /// maxIdleTimeMS
-    #[arg(
-        long,
-        value_name = "OPTIONS",
-        conflicts_with_all = [
-            "step", "diff", "shrink", "explain", "slowest", "leaks", "clears", "clear", "quiet", "perfetto", "beside",
-            "events", "until", "connection", "waiter", "type", "from", "to"
-        ],
-        help_heading = PREDICTED
-    )]
+    #[arg(long, value_name = "OPTIONS", conflicts_with = RECORDED, help_heading = PREDICTED)]
     pub(super) what_if: Option<Grid>,
     /// The smallest pools that keep a goal: 'p99 wait < 5 ms', 'max wait < 1 s' or 'time-outs < 1 %'; for the
     /// trace, and for its busiest minute with as many callers, 1.2 and 1.5 times as many
     #[arg(
         long,
         value_name = "GOAL",
-        conflicts_with_all = [
-            "step", "diff", "shrink", "explain", "slowest", "leaks", "clears", "clear", "quiet", "html", "perfetto",
-            "events", "until", "connection", "waiter", "type", "from", "to", "what_if"
-        ],
+        conflicts_with_all = [RECORDED, "html", "what_if"],
         help_heading = PREDICTED
     )]
     pub(super) advise: Option<Goal>,
@@ -185,12 +166,7 @@ pub(in crate::command) struct Arguments {
     #[arg(long, value_name = "LOOP", help_heading = PREDICTED)]
     pub(super) callers: Option<Loop>,
     /// File for the shrunk trace
-    #[arg(
-        long,
-        value_name = "FILE",
-        requires = "shrink",
-        help_heading = INSTEAD
-    )]
+    #[arg(long, value_name = "FILE", requires = "shrink", help_heading = INSTEAD)]
     pub(super) out: Option<PathBuf>,
 }
 
@@ -213,6 +189,11 @@ impl Part {
         self.from.is_none_or(|from| at >= from) && self.to.is_none_or(|to| at <= to)
     }
 }
+
+/// What is done with the trace: one of these.
+const WAY: &str = "way";
+/// What only the steps that were recorded have.
+const RECORDED: &str = "recorded";
 
 const PRINTED: &str = "Output, instead of one line per step";
 const EXPLAINED: &str = "Explanations";

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use bson::{Bson, Document, doc};
 
-use super::{Folder, bad, cenote, good, text};
+use super::{Folder, bad, cenote, good, refused, text};
 
 /// A trace, taken apart.
 struct Parts {
@@ -41,15 +41,14 @@ impl Parts {
         folder: &Folder,
         name: &str,
         place: usize,
-        bytes: &[u8],
+        inserted: &[u8],
         instead: bool,
     ) -> Broken {
-        let plain = |document| bson::serialize_to_vec(document).expect("a document");
-        let mut written: Vec<u8> = self.documents[..place].iter().flat_map(plain).collect();
+        let mut written: Vec<u8> = self.documents[..place].iter().flat_map(bytes).collect();
         let byte = written.len();
-        written.extend(bytes);
+        written.extend(inserted);
         let rest = &self.documents[place + usize::from(instead)..];
-        written.extend(rest.iter().flat_map(plain));
+        written.extend(rest.iter().flat_map(bytes));
         let path = folder.path(name);
         std::fs::write(&path, written).expect("a file");
         let before = &self.documents[1..place.max(1)];
@@ -65,59 +64,46 @@ fn bytes(document: &Document) -> Vec<u8> {
 #[test]
 fn what_is_wrong_in_the_midst_is_told_with_its_place_and_what_came_before_is_shown() {
     let folder = Folder::new();
-    let trace = std::fs::read(folder.traffic("a.bson", &[])).expect("a file");
+    let trace = std::fs::read(folder.traffic("a.bson")).expect("a file");
     let parts = Parts::of(&trace);
     let place = parts.input(1_500);
     let at = parts.documents[place].get("t").cloned().expect("a time");
     let with = |name, bytes: &[u8]| parts.with(&folder, name, place, bytes, false);
+    let read = |name, document: Document| (with(name, &bytes(&document)), true);
     let mut damaged = bytes(&parts.documents[place]);
     damaged[4] = 0x7f;
-    for (broken, counts, expected) in [
-        (with("gigantic", &i32::MAX.to_le_bytes()), false, "a document of 2147483647 bytes"),
-        (with("negative", &(-5_i32).to_le_bytes()), false, "a document of -5 bytes"),
-        (with("damaged", &damaged), false, "damaged"),
+    for ((broken, counts), expected) in [
+        ((with("gigantic", &i32::MAX.to_le_bytes()), false), "a document of 2147483647 bytes"),
+        ((with("negative", &(-5_i32).to_le_bytes()), false), "a document of -5 bytes"),
+        ((with("damaged", &damaged), false), "damaged"),
         (
-            with("strange", &bytes(&doc! { "hello": 1 })),
-            false,
+            (with("strange", &bytes(&doc! { "hello": 1 })), false),
             "no document of a trace begins with `hello`",
         ),
+        (read("untyped", doc! { "t": "noon", "timer": true }), "`t` is not a whole number"),
+        (read("backwards", doc! { "t": 5, "timer": true }), "times out of order: 5 ns"),
         (
-            with("untyped", &bytes(&doc! { "t": "noon", "timer": true })),
-            true,
-            "`t` is not a whole number",
-        ),
-        (
-            with("backwards", &bytes(&doc! { "t": 5, "timer": true })),
-            true,
-            "times out of order: 5 ns",
-        ),
-        (
-            with("connection", &bytes(&doc! { "t": at.clone(), "in": 999_999, "s": 0 })),
-            true,
+            read("connection", doc! { "t": at.clone(), "in": 999_999, "s": 0 }),
             "CheckedIn is refused",
         ),
         (
-            with("established", &bytes(&doc! { "t": at.clone(), "up": 999_999, "s": 1 })),
-            true,
+            read("established", doc! { "t": at.clone(), "up": 999_999, "s": 1 }),
             "EstablishSucceeded is refused",
         ),
         (
-            with("cause", &bytes(&doc! { "t": at.clone(), "clear": false, "e": 999 })),
-            true,
+            read("cause", doc! { "t": at.clone(), "clear": false, "e": 999 }),
             "`e` names a cause that was not told",
         ),
-        (with("end", &bytes(&doc! { "end": 7 })), false, "there were 7 inputs up to here"),
+        ((with("end", &bytes(&doc! { "end": 7 })), false), "there were 7 inputs up to here"),
     ] {
         check(&folder, &broken, counts, expected);
     }
     // Cancelling a request that does not exist is allowed, and an input that is not there any more makes
     // none look wrong: the next fingerprint tells how many there were.
     let more = with("request", &bytes(&doc! { "t": at, "cancel": 999_999 }));
-    let (status, error) = bad(&["replay", text(&more.path), "--quiet"]);
-    assert!(status == 2 && error.contains("1536 inputs up to here"), "{error}");
+    refused(&["replay", text(&more.path), "--quiet"], 2, "1536 inputs up to here");
     let missing = parts.with(&folder, "missing", parts.input(3_000), &[], true);
-    let (status, error) = bad(&["replay", text(&missing.path), "--quiet"]);
-    assert!(status == 2 && error.contains("2999 are in it"), "{error}");
+    refused(&["replay", text(&missing.path), "--quiet"], 2, "2999 are in it");
 }
 
 /// One line that says where, and 2; with `--lenient` all that came before, and 0. `counts`: the
@@ -155,7 +141,7 @@ fn check(folder: &Folder, broken: &Broken, counts: bool, expected: &str) {
 #[test]
 fn what_is_cut_is_told_with_its_place_and_what_came_before_is_shown() {
     let folder = Folder::new();
-    let trace = std::fs::read(folder.traffic("a.bson", &[])).expect("a file");
+    let trace = std::fs::read(folder.traffic("a.bson")).expect("a file");
     let parts = Parts::of(&trace);
     let cut = |name, number, more| {
         let broken = parts.with(&folder, name, parts.input(number), &[], false);
@@ -176,7 +162,7 @@ fn what_is_cut_is_told_with_its_place_and_what_came_before_is_shown() {
 #[test]
 fn what_is_no_trace_at_all_is_told_in_one_line() {
     let folder = Folder::new();
-    let trace = std::fs::read(folder.traffic("a.bson", &[])).expect("a file");
+    let trace = std::fs::read(folder.traffic("a.bson")).expect("a file");
     let parts = Parts::of(&trace);
     let header = |key: &str, value: Bson| {
         let mut header = parts.documents[0].clone();
@@ -213,30 +199,25 @@ fn what_is_no_trace_at_all_is_told_in_one_line() {
             assert!(output.stdout.is_empty(), "{name} {more:?}");
         }
     }
-    let (status, error) = bad(&["replay", text(&folder.path("nowhere"))]);
-    assert!(status == 2 && error.contains("nowhere"), "{error}");
+    refused(&["replay", text(&folder.path("nowhere"))], 2, "nowhere");
     let without = folder.path("without");
     std::fs::create_dir(&without).expect("a folder");
-    let (status, error) = bad(&["replay", text(&without)]);
-    assert!(
-        status == 2
-            && error.ends_with("without: a folder without a trace: files whose names end in .bson"),
-        "{error}"
-    );
+    let expected = "without: a folder without a trace: files whose names end in .bson";
+    refused(&["replay", text(&without)], 2, expected);
 }
 
 #[test]
 fn another_fingerprint_is_no_broken_file_but_it_is_not_good_either() {
     let folder = Folder::new();
-    let trace = folder.traffic("a.bson", &[]);
+    let trace = folder.traffic("a.bson");
     let mut bytes = std::fs::read(&trace).expect("a file");
     let at = bytes.windows(4).position(|four| four == b"\x12fp\0").expect("a fingerprint");
     bytes[at + 4] ^= 1;
     let other = folder.path("other");
     std::fs::write(&other, bytes).expect("a file");
     for more in [&[][..], &["--lenient"], &["--diff", text(&trace)]] {
-        let (status, error) = bad(&[&["replay", text(&other), "--quiet"][..], more].concat());
-        assert!(status == 1 && error.contains("the fingerprint is"), "{error}");
+        let arguments = [&["replay", text(&other), "--quiet"][..], more].concat();
+        refused(&arguments, 1, "the fingerprint is");
     }
 }
 
@@ -244,7 +225,7 @@ fn another_fingerprint_is_no_broken_file_but_it_is_not_good_either() {
 #[test]
 fn a_trace_gives_no_orders_to_a_terminal_and_does_not_break_its_page() {
     let folder = Folder::new();
-    let trace = std::fs::read(folder.traffic("a.bson", &[])).expect("a file");
+    let trace = std::fs::read(folder.traffic("a.bson")).expect("a file");
     let mut parts = Parts::of(&trace);
     let forged = "<!--<script>\u{1b}]0;title\u{7}\u{202e}\n3 steps: fine";
     parts.documents[0].insert("program", forged);

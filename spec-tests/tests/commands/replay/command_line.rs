@@ -192,7 +192,7 @@ fn what_cannot_be_printed_is_said() {
 #[test]
 fn a_trace_is_not_written_over() {
     let folder = Folder::new();
-    let trace = folder.traffic("trace.bson", &[]);
+    let trace = folder.traffic("trace.bson");
     let before = std::fs::read(&trace).expect("a trace");
     let (trace, page) = (text(&trace), folder.path("page"));
     let page = text(&page);

@@ -2,19 +2,13 @@
 
 use serde_json::Value;
 
-use super::{Folder, bad, cenote, command, good, text};
+use super::{Folder, command, flat, good, refused, text};
 
 /// What the command says of the trace of a case, with these arguments.
 fn told(case: &str, arguments: &[&str]) -> String {
     let folder = Folder::new();
-    let trace = folder.path("trace.bson");
-    good(&["record", text(&trace), "--case", case]);
+    let trace = folder.record("trace.bson", &format!("--case {case}"));
     good(&[&["replay", text(&trace)], arguments].concat())
-}
-
-/// The text with one space wherever it has some, or a new line.
-fn flat(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// As many of several stories as a screen has room for.
@@ -173,9 +167,8 @@ fn scripts_get_all_that_was_found() {
 #[test]
 fn requests_that_were_cleared_while_they_waited_have_a_cause() {
     let folder = Folder::new();
-    let trace = folder.path("a.bson");
-    let traffic = ["--connections", "5", "--tasks", "40", "--failure-every", "100"];
-    good(&[&["record", text(&trace), "--steps", "3000"][..], &traffic].concat());
+    let traffic = "--connections 5 --tasks 40 --failure-every 100 --steps 3000";
+    let trace = folder.record("a.bson", traffic);
     let summary = flat(&good(&["replay", text(&trace), "--explain"]));
     let cause = "-> the pool was cleared at ";
     let group = summary.split("cleared while they waited").nth(1).expect("there are some");
@@ -205,8 +198,8 @@ fn a_connection_that_was_held_too_long_is_found_by_name() {
         (["--until", "event=ConectionClosed"], "; did you mean ConnectionClosed?"),
         (["--until", "action=HeldTooLong"], "; did you mean ReportLeak?"),
     ] {
-        let (status, error) = bad(&[&["replay", "a.bson"][..], &arguments].concat());
-        assert!(status == 2 && error.contains(&format!("{told}; see ")), "{error}");
+        let arguments = [&["replay", "a.bson"][..], &arguments].concat();
+        refused(&arguments, 2, &format!("{told}; see "));
     }
 }
 
@@ -248,8 +241,8 @@ fn what_waits_because_the_pool_backs_off_is_explained() {
     assert!(all.contains(waiting), "{all}");
 
     let folder = Folder::new();
-    let (trace, page) = (folder.path("trace.bson"), folder.path("picture.html"));
-    good(&["record", text(&trace), "--case", "overloaded"]);
+    let trace = folder.record("trace.bson", "--case overloaded");
+    let page = folder.path("picture.html");
     good(&["replay", text(&trace), "--html", text(&page)]);
     let page = std::fs::read_to_string(page).expect("it was written");
     assert!(page.contains("; the pool backs off until 1.66"), "no mark of a backoff");
@@ -314,23 +307,15 @@ fn only_a_part_of_the_trace_is_counted() {
 #[test]
 fn what_is_not_there_is_said() {
     let folder = Folder::new();
-    let trace = folder.traffic("a.bson", &[]);
+    let trace = folder.traffic("a.bson");
     for (arguments, expected) in [
         (&["--explain", "--waiter", "999999"][..], "there is no request w999999"),
         (&["--clear", "999"], "there is no clear 999 of "),
         (&["--explain", "--until", "waiting>100000"], "the condition of --until never holds"),
     ] {
-        let (status, error) = bad_and_more(&[&["replay", text(&trace)], arguments].concat());
-        assert!(status == 1 && error.contains(expected), "{error}");
+        refused(&[&["replay", text(&trace)], arguments].concat(), 1, expected);
     }
-    let (status, error) = bad(&["replay", text(&trace), "--explain", "--quiet"]);
-    assert!(status == 2 && error.contains("cannot be used with"), "{error}");
-}
-
-/// Its status and what it says on standard error, whatever it prints.
-fn bad_and_more(arguments: &[&str]) -> (i32, String) {
-    let output = cenote(arguments);
-    (output.status.code().expect("a status"), String::from_utf8(output.stderr).expect("text"))
+    refused(&["replay", text(&trace), "--explain", "--quiet"], 2, "cannot be used with");
 }
 
 /// A `console` block of the page holds commands after `$`, and the first lines that each prints.

@@ -15,23 +15,7 @@ use std::process::Stdio;
 use cenote_replay::history::History;
 use tempfile::TempDir;
 
-use super::{cenote, command};
-
-/// What it prints; it has to end well.
-fn good(arguments: &[&str]) -> String {
-    let output = cenote(arguments);
-    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(0), "{arguments:?}: {errors}");
-    String::from_utf8(output.stdout).expect("text")
-}
-
-/// Its status and the one line on standard error.
-fn bad(arguments: &[&str]) -> (i32, String) {
-    let output = cenote(arguments);
-    let errors = String::from_utf8(output.stderr).expect("text");
-    assert_eq!(errors.lines().count(), 1, "{errors}");
-    (output.status.code().expect("an exit status"), errors.trim_end().to_owned())
-}
+use super::{bad, cenote, command, good, refused};
 
 struct Folder(TempDir);
 
@@ -44,15 +28,27 @@ impl Folder {
         self.0.path().join(name)
     }
 
-    /// Traffic with a leak, failures, and too many tasks.
-    fn traffic(&self, name: &str, more: &[&str]) -> PathBuf {
+    /// A trace, or the folder of several, by these options of `cenote record`.
+    fn record(&self, name: &str, options: &str) -> PathBuf {
         let path = self.path(name);
-        let mut arguments = vec!["record", text(&path), "--steps", "3000", "--connections", "5"];
-        arguments.extend(["--tasks", "40", "--leak-every", "100", "--failure-every", "500"]);
-        arguments.extend(more);
+        let arguments: Vec<_> =
+            ["record", text(&path)].into_iter().chain(options.split(' ')).collect();
         good(&arguments);
         path
     }
+
+    fn traffic(&self, name: &str) -> PathBuf {
+        self.record(name, TRAFFIC)
+    }
+}
+
+/// With a leak, failures, and too many tasks.
+const TRAFFIC: &str =
+    "--steps 3000 --connections 5 --tasks 40 --leak-every 100 --failure-every 500";
+
+/// The text with one space wherever it has some, or a new line.
+fn flat(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 fn text(path: &Path) -> &str {
@@ -62,7 +58,7 @@ fn text(path: &Path) -> &str {
 #[test]
 fn a_trace_is_printed_a_line_a_step() {
     let folder = Folder::new();
-    let trace = folder.traffic("a.bson", &[]);
+    let trace = folder.traffic("a.bson");
     let printed = good(&["replay", text(&trace)]);
     let lines: Vec<_> = printed.lines().collect();
     assert_eq!(lines.len(), 3000 + 3);
@@ -80,7 +76,7 @@ fn a_trace_is_printed_a_line_a_step() {
 #[test]
 fn steps_are_filtered() {
     let folder = Folder::new();
-    let trace = folder.traffic("a.bson", &[]);
+    let trace = folder.traffic("a.bson");
     let steps = |more: &[&str]| {
         let mut arguments = vec!["replay", text(&trace)];
         arguments.extend(more);
@@ -110,7 +106,7 @@ fn steps_are_filtered() {
 #[test]
 fn it_stops_where_a_condition_holds() {
     let folder = Folder::new();
-    let trace = folder.traffic("a.bson", &[]);
+    let trace = folder.traffic("a.bson");
     let stopped = good(&["replay", text(&trace), "--until", "waiting>3"]);
     let lines: Vec<_> = stopped.lines().rev().take(2).collect();
     assert!(lines[0].ends_with(", stopped by --until"));
@@ -125,8 +121,7 @@ fn it_stops_where_a_condition_holds() {
 #[test]
 fn times_are_those_of_the_wall_clock_too() {
     let folder = Folder::new();
-    let trace = folder.path("cleared.bson");
-    good(&["record", text(&trace), "--case", "cleared"]);
+    let trace = folder.record("cleared.bson", "--case cleared");
     let replay = |arguments: &[&str]| good(&[&["replay", text(&trace)], arguments].concat());
     let part = ["--from", "03:07:12", "--to", "2026-01-01T03:07:12", "--type", "Clear"];
     let lines = replay(&part);
@@ -139,36 +134,31 @@ fn times_are_those_of_the_wall_clock_too() {
     let json = replay(&["--json", "--until", "step=1"]);
     assert!(json.contains(r#""time":"2026-01-01T03:07:00."#), "{json}");
 
-    let plain = folder.traffic("a.bson", &[]);
+    let plain = folder.traffic("a.bson");
     for arguments in [["--from", "03:07:12"], ["--until", "at=03:07:12"], ["--to", "03:07:12"]] {
-        let (status, error) = bad(&[&["replay", text(&plain)], &arguments[..]].concat());
-        assert_eq!(status, 2);
         let expected =
             "the trace does not say when it was recorded, so `03:07:12.000` means nothing";
-        assert!(error.contains(expected), "{error}");
+        refused(&[&["replay", text(&plain)], &arguments[..]].concat(), 2, expected);
     }
 }
 
 #[test]
 fn a_refused_input_is_a_failure() {
     let folder = Folder::new();
-    let trace = folder.path("twice.bson");
-    good(&["record", text(&trace), "--steps", "500", "--tasks", "6", "--check-in-twice"]);
+    let trace = folder.record("twice.bson", "--steps 500 --tasks 6 --check-in-twice");
     let page = folder.path("twice.html");
     let draw = ["--html", text(&page)];
     for arguments in [&[][..], &["--quiet"], &["--json"], &["--explain"], &["--step"], &draw] {
-        let (status, error) = bad(&[&["replay", text(&trace)], arguments].concat());
-        assert_eq!(status, 1, "{arguments:?}");
         let expected =
             "1 input was refused, a bug of the program that recorded: --shrink misuse finds";
-        assert!(error.contains(expected), "{error}");
+        refused(&[&["replay", text(&trace)], arguments].concat(), 1, expected);
     }
 }
 
 #[test]
 fn machines_read_json() {
     let folder = Folder::new();
-    let trace = folder.traffic("a.bson", &[]);
+    let trace = folder.traffic("a.bson");
     let printed = good(&["replay", text(&trace), "--json"]);
     assert_eq!(printed.lines().count(), 3000);
     for line in printed.lines() {
@@ -189,7 +179,7 @@ fn machines_read_json() {
 fn failed_check_outs_are_explained() {
     let folder = Folder::new();
     let explained = |trace: &Path| good(&["replay", text(trace), "--explain", "--all"]);
-    let leaky = explained(&folder.traffic("leaky.bson", &[]));
+    let leaky = explained(&folder.traffic("leaky.bson"));
     for expected in [
         "the pool is paused: it has never been ready.",
         "the pool was cleared while it waited (connection reset by peer).",
@@ -200,32 +190,21 @@ fn failed_check_outs_are_explained() {
     assert!(leaky.contains("its wait timed out. In the way was maxPoolSize: 5 of 5 in use"));
     assert!(leaky.contains(" of them look like leaks: the median use before took "));
 
-    let busy = folder.path("busy.bson");
-    good(&["record", text(&busy), "--connections", "5", "--tasks", "400"]);
+    let busy = folder.record("busy.bson", "--connections 5 --tasks 400");
     assert!(explained(&busy).contains("None looks like a leak"));
 
-    let slow = folder.path("slow.bson");
-    good(&[
-        "record",
-        text(&slow),
-        "--connections",
-        "50",
-        "--tasks",
-        "100",
-        "--establish-ms",
-        "400",
-    ]);
-    let slow = explained(&slow);
+    let slow = "--connections 50 --tasks 100 --establish-ms 400";
+    let slow = explained(&folder.record("slow.bson", slow));
     assert!(slow.contains("In the way was maxConnecting: 2 of 2 being established"), "{slow}");
 }
 
 #[test]
 fn two_traces_are_compared() {
     let folder = Folder::new();
-    let one = folder.traffic("one.bson", &[]);
-    let same = good(&["replay", text(&one), "--diff", text(&folder.traffic("two.bson", &[]))]);
+    let one = folder.traffic("one.bson");
+    let same = good(&["replay", text(&one), "--diff", text(&folder.traffic("two.bson"))]);
     assert_eq!(same, "3000 steps are the same\n");
-    let other = folder.traffic("three.bson", &["--seed", "9"]);
+    let other = folder.record("three.bson", &format!("{TRAFFIC} --seed 9"));
     let output = cenote(&["replay", text(&one), "--diff", text(&other)]);
     assert_eq!(output.status.code(), Some(1));
     let shown = String::from_utf8(output.stdout).expect("text");
@@ -235,7 +214,7 @@ fn two_traces_are_compared() {
 #[test]
 fn one_goes_through_it_by_hand() {
     let folder = Folder::new();
-    let trace = folder.traffic("a.bson", &[]);
+    let trace = folder.traffic("a.bson");
     let mut child = command(&["replay", text(&trace), "--step"])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -269,26 +248,20 @@ fn one_goes_through_it_by_hand() {
 #[test]
 fn a_long_trace_is_shrunk_to_what_shows_a_bug() {
     let folder = Folder::new();
-    let (planted, shrunk) = (folder.path("planted.bson"), folder.path("shrunk.bson"));
-    let long = ["--steps", "4000", "--tasks", "6", "--check-in-twice"];
-    good(&[&["record", text(&planted)][..], &long].concat());
+    let planted = folder.record("planted.bson", "--steps 4000 --tasks 6 --check-in-twice");
+    let shrunk = folder.path("shrunk.bson");
+    let shrink = |trace: &Path, property: &str| {
+        let told = good(&["replay", text(trace), "--shrink", property, "--out", text(&shrunk)]);
+        let file = std::fs::File::open(&shrunk).expect("a file");
+        let (history, problem) = History::read(file).expect("a trace");
+        assert!(problem.is_none() && history.inputs.len() <= 20, "{told}");
+        history
+    };
+    assert!(shrink(&planted, "misuse").inputs.last().is_some_and(|entry| entry.refused));
 
-    let told = good(&["replay", text(&planted), "--shrink", "misuse", "--out", text(&shrunk)]);
-    let (history, problem) =
-        History::read(std::fs::File::open(&shrunk).expect("a file")).expect("a trace");
-    assert!(problem.is_none());
-    assert!(history.inputs.len() <= 20, "{told}");
-    assert!(history.inputs.last().is_some_and(|entry| entry.refused), "{told}");
-
-    let trace = folder.traffic("busy.bson", &[]);
-    let told = good(&["replay", text(&trace), "--shrink", "waiting>4", "--out", text(&shrunk)]);
-    let (history, _) =
-        History::read(std::fs::File::open(&shrunk).expect("a file")).expect("a trace");
-    assert!(history.inputs.len() <= 20, "{told}");
+    let trace = folder.traffic("busy.bson");
+    shrink(&trace, "waiting>4");
     good(&["replay", text(&shrunk), "--until", "waiting>4"]);
-
-    let (status, error) =
-        bad(&["replay", text(&trace), "--shrink", "waiting>100000", "--out", text(&shrunk)]);
-    assert_eq!(status, 1);
-    assert!(error.contains("the trace does not show"), "{error}");
+    let never = ["replay", text(&trace), "--shrink", "waiting>100000", "--out", text(&shrunk)];
+    refused(&never, 1, "the trace does not show");
 }

@@ -11,7 +11,7 @@ use super::{Folder, good, text};
 #[test]
 fn perfetto_gets_what_the_trace_event_format_asks_for() {
     let folder = Folder::new();
-    let trace = folder.traffic("a.bson", &[]);
+    let trace = folder.traffic("a.bson");
     let file = folder.path("a.json");
     let said = good(&["replay", text(&trace), "--perfetto", text(&file)]);
     assert!(said.starts_with("3000 steps for https://ui.perfetto.dev in "), "{said}");

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
-use super::{Folder, bad, cenote, good, text};
+use super::{Folder, bad, cenote, flat, good, refused, text};
 
 const TOPOLOGY: &str = "topology.bson";
 const A: &str = "a.example.com-27017.bson";
@@ -15,14 +15,7 @@ const C: &str = "c.example.com-27017.bson";
 
 /// The folder in which the client has recorded.
 fn client(folder: &Folder) -> PathBuf {
-    let client = folder.path("client");
-    good(&["record", text(&client), "--case", "fail-over"]);
-    client
-}
-
-/// The text with one space wherever it has some, or a new line.
-fn flat(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
+    folder.record("client", "--case fail-over")
 }
 
 #[test]
@@ -94,8 +87,8 @@ fn steps_are_chosen() {
         assert!(printed.ends_with("recording, stopped by --until\n"), "{printed}");
     }
     assert_eq!(steps(&["--until", "action=RemoveServer"]).0, "1 2 3 19 22 25 29");
-    let (status, error) = bad(&["replay", text(&trace), "--until", "event=TopologyClosed"]);
-    assert_eq!((status, &*error), (1, "cenote: the condition of --until never holds"));
+    let never = ["replay", text(&trace), "--until", "event=TopologyClosed"];
+    refused(&never, 1, "cenote: the condition of --until never holds");
 }
 
 #[test]
@@ -263,33 +256,26 @@ fn what_means_nothing_is_refused() {
         &["--until", "status=paused"],
         &["--json", "--events"],
     ] {
-        let (status, error) = bad(&[&["replay", topology], more].concat());
-        let option = if more[0] == "--until" {
-            more.join(" ")
-        } else {
-            more[more.len().min(2) - 1].to_owned()
+        let option = match *more {
+            ["--json", events] => events.to_owned(),
+            ["--until", condition] => format!("--until {condition}"),
+            _ => more[0].to_owned(),
         };
-        let option = if option.starts_with("--") { option } else { more[0].to_owned() };
-        let expected = format!(
-            "cenote: {option} does not apply to the trace of a topology: add the trace of a pool"
-        );
-        assert_eq!((status, error), (2, expected));
+        let expected = "does not apply to the trace of a topology: add the trace of a pool";
+        let arguments = [&["replay", topology], more].concat();
+        refused(&arguments, 2, &format!("cenote: {option} {expected}"));
     }
     for more in [&["--step"][..], &["--leaks"], &["--until", "step=3"], &["--json"], &["--diff", a]]
     {
-        let (status, error) = bad(&[&["replay", text(&client)], more].concat());
-        let expected = format!(
-            "cenote: {} is for one pool: name its trace, and that of the topology",
-            more[0]
-        );
-        assert_eq!((status, error), (2, expected));
+        let expected = "is for one pool: name its trace, and that of the topology";
+        let arguments = [&["replay", text(&client)], more].concat();
+        refused(&arguments, 2, &format!("cenote: {} {expected}", more[0]));
     }
     let (status, error) = bad(&["replay", a, "--diff", topology]);
     let expected =
         "a trace with format: \"cenote-topology\", where one with \"cenote-trace\" is expected";
     assert!(status == 2 && error.contains(topology) && error.ends_with(expected), "{error}");
-    let (status, error) = bad(&["replay", "-", a]);
-    assert_eq!((status, &*error), (2, "cenote: - is one trace: name files, or a folder"));
+    refused(&["replay", "-", a], 2, "cenote: - is one trace: name files, or a folder");
     let other = folder.path("other.bson");
     fs::copy(topology, &other).expect("a copy");
     let (status, error) = bad(&["replay", topology, text(&other)]);
@@ -327,8 +313,7 @@ fn what_is_cut_is_read_up_to_there() {
     let place = damaged.windows(9).position(|it| it == b"RSPrimary").expect("a type");
     damaged[place + 2] = b'Q';
     fs::write(&topology, &damaged).expect("a file");
-    let (status, error) = bad(&["replay", text(&topology)]);
-    assert!(status == 2 && error.contains("byte 436, step 0: damaged: `kind`"), "{error}");
+    refused(&["replay", text(&topology)], 2, "byte 436, step 0: damaged: `kind`");
 }
 
 /// Of a folder that holds more than the traces of one client.
@@ -337,7 +322,7 @@ fn others_are_left_out() {
     let folder = Folder::new();
     let client = client(&folder);
     let expected = good(&["replay", text(&client)]);
-    folder.traffic("client/other.bson", &[]);
+    folder.traffic("client/other.bson");
     fs::write(client.join("text.bson"), "no trace").expect("a file");
     fs::write(client.join("readme"), "no trace").expect("a file");
     let output = cenote(&["replay", text(&client)]);

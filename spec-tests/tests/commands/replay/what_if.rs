@@ -2,12 +2,10 @@
 
 use serde_json::Value;
 
-use super::{Folder, bad, good, text};
+use super::{Folder, good, refused, text};
 
 fn incident(folder: &Folder, case: &str) -> String {
-    let path = folder.path("incident.bson");
-    good(&["record", text(&path), "--case", case]);
-    text(&path).to_owned()
+    text(&folder.record("incident.bson", &format!("--case {case}"))).to_owned()
 }
 
 /// The row of a table that begins so.
@@ -79,7 +77,7 @@ fn a_picture() {
 #[test]
 fn advice_names_a_pool() {
     let folder = Folder::new();
-    let trace = folder.traffic("traffic.bson", &[]);
+    let trace = folder.traffic("traffic.bson");
     let told = good(&["replay", text(&trace), "--advise", "p50 wait < 1 ms"]);
     assert!(told.contains("goal       p50 wait < 1 ms, not kept as recorded: "), "{told}");
     let size = |name: &str| row(&told, name)[0].parse::<u32>().expect("a size");
@@ -96,7 +94,7 @@ fn advice_names_a_pool() {
 #[test]
 fn no_pool_keeps_an_impossible_goal() {
     let folder = Folder::new();
-    let trace = folder.traffic("traffic.bson", &[]);
+    let trace = folder.traffic("traffic.bson");
     let told = good(&["replay", text(&trace), "--advise", "max wait < 1 us"]);
     assert_eq!(row(&told, "the trace"), ["no", "pool"]);
     assert!(told.contains("\nthe trace: with as many connections as are asked for"), "{told}");
@@ -137,14 +135,9 @@ fn what_cannot_be_predicted() {
             "--html shows one prediction beside the trace, not 2: give each option of --what-if one value",
         ),
     ] {
-        let (status, error) = bad(&[&["replay", &trace][..], arguments].concat());
-        assert!(status == 2 && error.contains(said), "{arguments:?}: {error}");
+        refused(&[&["replay", &trace][..], arguments].concat(), 2, said);
     }
-    let empty = folder.path("empty.bson");
-    good(&["record", text(&empty), "--steps", "0"]);
-    let (status, error) = bad(&["replay", text(&empty), "--what-if", "maxPoolSize=4"]);
-    assert!(
-        status == 2 && error.contains("the trace has no requests, so nothing can be predicted"),
-        "{error}"
-    );
+    let empty = folder.record("empty.bson", "--steps 0");
+    let said = "the trace has no requests, so nothing can be predicted";
+    refused(&["replay", text(&empty), "--what-if", "maxPoolSize=4"], 2, said);
 }

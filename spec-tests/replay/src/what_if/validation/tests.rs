@@ -111,15 +111,6 @@ fn advice_is_the_smallest_pool_that_keeps_the_goal() {
     assert!(sizes.len() == 4 && sizes[1] < sizes[3], "more callers need more: {sizes:?}");
 }
 
-/// Establishment alone takes longer than the goal, and before the first request nothing is established.
-#[test]
-fn a_goal_that_no_pool_keeps() {
-    let workload = read(&production(open_loop()), 6);
-    let goal = Goal::Wait { thousandths: 1000, within: MILLISECOND };
-    let advice = workload.advise(goal, Loop::Open, 0);
-    assert!(matches!(advice.needs[0].1, Need::NoPool { .. }), "{advice:?}");
-}
-
 /// A prediction that is written as a trace can be read, and says the same.
 #[test]
 fn a_prediction_is_a_trace() {
