@@ -1,6 +1,6 @@
 //! Simulated worlds: a pool among callers, a server and a monitor, in virtual time, with every kind of fault,
 //! reproducible from a seed. What connects the pool with its server is a [parameter](Transport): nothing but timers,
-//! or real conversations over [virtual sockets](wire).
+//! or real conversations over virtual sockets.
 //!
 //! A world has two parts. First, faults occur: the server refuses, stalls and resets connections; callers
 //! cancel, leak connections and return broken ones; clocks stand still, run backwards and jump; timers fire

@@ -20,7 +20,7 @@
 //! prefix `Connection`, and other actions after an arrow. A refused input answers with `misuse: …`.
 //! The invariants of the machine are checked after every input.
 //!
-//! The commands are listed in [`command.rs`](command). Payloads are names: a waiter has the caller's name, and
+//! The commands are listed in `command.rs`. Payloads are names: a waiter has the caller's name, and
 //! the socket of connection 3 is `s3`.
 
 use std::fmt;

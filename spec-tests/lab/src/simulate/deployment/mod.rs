@@ -4,7 +4,7 @@
 //! The servers are a small cluster (`cluster`), which holds elections, is split, reconfigured, crashes, restarts and
 //! recovers; some of them answer hello wrongly. The network delays messages, and is cut off. Connections are established
 //! and used without bytes: replies to hello are documents, and everything else is a timer. That is several times as fast
-//! as [on the wire](super::wire), whose conversations find nothing that is about several servers.
+//! as [on the wire](super::Transport::Wire), whose conversations find nothing that is about several servers.
 //!
 //! Checked after every input: the topology against SDAM's tables (`model`), written once more; the promises to
 //! embedders and event subscribers (`judge`); each pool as in a [world of one server](super); that a server that is
