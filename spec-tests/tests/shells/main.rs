@@ -2,7 +2,6 @@
 //! block; `only_tokio` and `only_mio` have the tests for what one runtime alone can do.
 
 mod appended_metadata;
-mod blocking;
 mod crossed_replies;
 mod durations;
 mod failures;

@@ -26,7 +26,7 @@ enum Column {
 }
 
 /// What is looked at; of several that a path begins with, the last one counts.
-const PLACES: [(&str, Option<Column>); 17] = [
+const PLACES: [(&str, Option<Column>); 16] = [
     ("core", Some(Column::Code)),
     ("core/tests", Some(Column::Test)),
     ("core/shell/tests", Some(Column::ThroughAShell)),
@@ -38,7 +38,6 @@ const PLACES: [(&str, Option<Column>); 17] = [
     ("spec-tests/tests/commands/run.rs", Some(Column::ThroughAShell)),
     ("spec-tests/tests/fork", Some(Column::ThroughAShell)),
     ("spec-tests/tests/shells", Some(Column::ThroughAShell)),
-    ("spec-tests/tests/shells/blocking.rs", Some(Column::Test)),
     // Ids that are data.
     ("spec-tests/tests/pages/requirements", None),
     ("spec-tests/lab/tests", Some(Column::Test)),
@@ -130,7 +129,7 @@ fn places_are_there_and_the_closest_counts() {
         ("core/src/pool/mod.rs", Some(Column::Code)),
         ("core/shell/tests/pool/many.rs", Some(Column::ThroughAShell)),
         ("spec-tests/tests/client/srv.rs", Some(Column::ThroughAShell)),
-        ("spec-tests/tests/shells/blocking.rs", Some(Column::Test)),
+        ("spec-tests/tests/shells/raw.rs", Some(Column::ThroughAShell)),
         ("spec-tests/tests/pages/requirements/ids.rs", None),
         ("spec-tests/lab/src/model/mod.rs", None),
     ] {
