@@ -98,7 +98,7 @@ pub(super) fn deep(levels: u32) -> RawDocumentBuf {
 mod tests {
     use bson::RawDocumentBuf;
     use cenote_core::wire::{
-        Frame, Ids, MAX_DEPTH, Message, MessageLimit, WireError, check_document, decompress,
+        Frame, Ids, MAX_DEPTH, Message, MessageLimit, check_document, decompress,
     };
 
     use super::{deep, inflating};
@@ -112,21 +112,6 @@ mod tests {
         let message = Message::parse(decompress(frame, limit, &mut scratch).unwrap()).unwrap();
         assert_eq!(message.body().get_f64("ok").ok(), Some(1.0));
         assert_eq!(message.body().get_binary("bomb").unwrap().bytes.len(), 100_000);
-    }
-
-    #[test]
-    fn a_bomb_that_lies_or_is_too_large_is_refused() {
-        let (limit, mut scratch) = (MessageLimit::DEFAULT, Vec::new());
-        for (zeros, claimed) in [(100_000, Some(1000)), (49_000_000, None)] {
-            let bytes = inflating(Ids::request(1), zeros, claimed).unwrap();
-            let frame = Frame::new(&bytes, limit).unwrap();
-            let error = decompress(frame, limit, &mut scratch).unwrap_err();
-            let expected = matches!(
-                error,
-                WireError::UncompressedMismatch { .. } | WireError::UncompressedSize { .. }
-            );
-            assert!(expected, "{error}");
-        }
     }
 
     #[test]

@@ -88,12 +88,6 @@ pub use statistics::Statistics;
 pub use topology::{LoadBalanced, ReplicaSet, Role, Topology};
 pub use user::{AccessToken, AwsKey, Mechanism, User};
 
-/// The server's side of SCRAM on its own, for servers that are scripted message by message.
-pub mod scram {
-    pub use crate::auth::credential::{Credential, Hash};
-    pub use crate::auth::scram::{ClientFirst, Exchange, InvalidMessage};
-}
-
 /// Compiles the examples of the page.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/endpoint.md")]

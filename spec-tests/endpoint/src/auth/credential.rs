@@ -9,17 +9,14 @@ use sha2::{Digest, Sha256};
 
 /// The hash function of a SCRAM mechanism.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Hash {
-    /// SCRAM-SHA-1.
+pub(super) enum Hash {
     Sha1,
-    /// SCRAM-SHA-256.
     Sha256,
 }
 
 /// What a server stores of a password: salt, iteration count and keys. `Debug` shows no keys.
 #[derive(Clone)]
-pub struct Credential {
+pub(super) struct Credential {
     hash: Hash,
     pub(super) salt: Vec<u8>,
     pub(super) iterations: u32,
@@ -31,8 +28,7 @@ impl Hash {
     /// The password as it goes into PBKDF2: MongoDB's MD5 digest for SCRAM-SHA-1, prepared with
     /// SASLprep for SCRAM-SHA-256. `None` if SASLprep rejects the password.
     // AU-31, AU-32.
-    #[must_use]
-    pub fn secret(self, user: &str, password: &str) -> Option<Vec<u8>> {
+    pub(super) fn secret(self, user: &str, password: &str) -> Option<Vec<u8>> {
         match self {
             Self::Sha1 => {
                 let digest = Md5::digest(format!("{user}:mongo:{password}"));
@@ -49,15 +45,6 @@ impl Hash {
                 pbkdf2::pbkdf2_hmac_array::<Sha256, 32>(secret, salt, iterations).to_vec()
             }
         }
-    }
-
-    /// The salted password, the client key and the server key, in this order.
-    #[must_use]
-    pub fn keys(self, secret: &[u8], salt: &[u8], iterations: u32) -> [Vec<u8>; 3] {
-        let salted = self.salted(secret, salt, iterations);
-        let [client, server] =
-            [&b"Client Key"[..], b"Server Key"].map(|of| self.keyed(&salted, of));
-        [salted, client, server]
     }
 
     fn of(self, bytes: &[u8]) -> Vec<u8> {
@@ -82,10 +69,11 @@ fn keyed<M: Mac + KeyInit>(key: &[u8], message: &[u8]) -> Vec<u8> {
 
 impl Credential {
     /// Derives the stored keys from a [secret](Hash::secret). Takes as long as the iterations do.
-    #[must_use]
-    pub fn new(hash: Hash, secret: &[u8], salt: &[u8], iterations: u32) -> Self {
-        let [_, client_key, server_key] = hash.keys(secret, salt, iterations);
-        Self { hash, salt: salt.to_vec(), iterations, stored_key: hash.of(&client_key), server_key }
+    pub(super) fn new(hash: Hash, secret: &[u8], salt: &[u8], iterations: u32) -> Self {
+        let salted = hash.salted(secret, salt, iterations);
+        let stored_key = hash.of(&hash.keyed(&salted, b"Client Key"));
+        let server_key = hash.keyed(&salted, b"Server Key");
+        Self { hash, salt: salt.to_vec(), iterations, stored_key, server_key }
     }
 
     /// The server's signature of the messages so far, which proves that it has the credential.

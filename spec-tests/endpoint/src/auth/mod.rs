@@ -2,10 +2,10 @@
 //! the client's side in `cenote-core`, so that no mistake of one hides a mistake of the other.
 
 mod aws;
-pub(crate) mod credential;
+mod credential;
 mod oidc;
 mod plain;
-pub(crate) mod scram;
+mod scram;
 mod users;
 mod x509;
 
@@ -217,13 +217,7 @@ fn go_on(
     match conversation.fault {
         Some(ScramFault::Endless) => done = false,
         Some(ScramFault::NoSignature | ScramFault::Error) => done = true,
-        Some(
-            ScramFault::WrongSignature
-            | ScramFault::Iterations(_)
-            | ScramFault::TruncatedNonce
-            | ScramFault::ForeignNonce,
-        )
-        | None => {}
+        Some(_) | None => {}
     }
     let id = conversation.id;
     if done {

@@ -10,7 +10,7 @@ use crate::entropy::Entropy;
 use crate::fault::ScramFault;
 
 /// A client's first message.
-pub struct ClientFirst<'a> {
+pub(super) struct ClientFirst<'a> {
     /// The GS2 header: no channel binding.
     header: &'a str,
     pub(super) user: String,
@@ -19,7 +19,7 @@ pub struct ClientFirst<'a> {
 }
 
 /// A SCRAM conversation after the server's first message. `Debug` shows no nonces and no messages.
-pub struct Exchange {
+pub(super) struct Exchange {
     credential: Credential,
     header: String,
     /// The client's and the server's.
@@ -37,7 +37,7 @@ impl fmt::Debug for Exchange {
 /// A message is malformed, or its proof is wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("malformed SCRAM message or wrong proof")]
-pub struct InvalidMessage;
+pub(super) struct InvalidMessage;
 
 impl<'a> ClientFirst<'a> {
     /// Parses `n,[a=identity],n=user,r=nonce`. Extensions are ignored.
@@ -45,7 +45,7 @@ impl<'a> ClientFirst<'a> {
     /// # Errors
     ///
     /// When the message is malformed.
-    pub fn read(message: &'a [u8]) -> Result<Self, InvalidMessage> {
+    pub(super) fn read(message: &'a [u8]) -> Result<Self, InvalidMessage> {
         let message = std::str::from_utf8(message).map_err(|_| InvalidMessage)?;
         let mut parts = message.splitn(3, ',');
         let (binding, identity) =
@@ -66,19 +66,12 @@ impl<'a> ClientFirst<'a> {
         }
         Ok(Self { header, user: unescape(user)?, nonce, bare })
     }
-
-    /// The name of the user, unescaped.
-    #[must_use]
-    pub fn user(&self) -> &str {
-        &self.user
-    }
 }
 
 impl Exchange {
     /// Starts a conversation, and returns the server's first message with it. `nonce` is the server's
     /// part.
-    #[must_use]
-    pub fn begin(
+    pub(super) fn begin(
         credential: Credential,
         first: &ClientFirst<'_>,
         nonce: &str,
@@ -92,14 +85,7 @@ impl Exchange {
                 client[..end.unwrap_or_default()].to_owned()
             }
             Some(ScramFault::ForeignNonce) => format!("{nonce}{client}"),
-            Some(
-                ScramFault::WrongSignature
-                | ScramFault::Iterations(_)
-                | ScramFault::Endless
-                | ScramFault::NoSignature
-                | ScramFault::Error,
-            )
-            | None => format!("{client}{nonce}"),
+            Some(_) | None => format!("{client}{nonce}"),
         };
         let iterations = match fault {
             Some(ScramFault::Iterations(iterations)) => iterations,
@@ -117,7 +103,7 @@ impl Exchange {
     /// # Errors
     ///
     /// When the message is malformed or the proof is wrong.
-    pub fn finish(
+    pub(super) fn finish(
         &self,
         message: &[u8],
         fault: Option<ScramFault>,
@@ -143,13 +129,7 @@ impl Exchange {
                 signature.iter_mut().for_each(|byte| *byte ^= 0x55);
                 format!("v={}", STANDARD.encode(signature))
             }
-            Some(
-                ScramFault::Iterations(_)
-                | ScramFault::TruncatedNonce
-                | ScramFault::ForeignNonce
-                | ScramFault::Endless,
-            )
-            | None => format!("v={}", STANDARD.encode(signature)),
+            Some(_) | None => format!("v={}", STANDARD.encode(signature)),
         })
     }
 }

@@ -9,7 +9,7 @@ use bson::{RawDocument, RawDocumentBuf, rawdoc};
 use cenote_core::wire::{Flags, Frame, Ids, Message, MessageLimit, MessageWriter};
 use cenote_endpoint::{Certificates, Endpoint, ListenAddress};
 use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 
 /// Long enough for any machine: nothing is measured with it, it turns a hang into a failure.
@@ -27,25 +27,12 @@ pub(crate) fn tls(
     stream: TcpStream,
     authority: &Certificates,
     name: &'static str,
-    shows_certificate: bool,
 ) -> io::Result<StreamOwned<ClientConnection, TcpStream>> {
     let mut roots = RootCertStore::empty();
     roots
         .add(CertificateDer::from_pem_file(authority.ca_file()).expect("as the endpoint made it"))
         .expect("as the endpoint made it");
-    let config = ClientConfig::builder().with_root_certificates(roots);
-    let config = if shows_certificate {
-        let file = authority.client_file();
-        let chain = vec![CertificateDer::from_pem_file(&file).expect("as the endpoint made it")];
-        config
-            .with_client_auth_cert(
-                chain,
-                PrivateKeyDer::from_pem_file(&file).expect("as the endpoint made it"),
-            )
-            .expect("as the endpoint made it")
-    } else {
-        config.with_no_client_auth()
-    };
+    let config = ClientConfig::builder().with_root_certificates(roots).with_no_client_auth();
     let session = ClientConnection::new(
         Arc::new(config),
         ServerName::try_from(name).expect("as the endpoint made it"),

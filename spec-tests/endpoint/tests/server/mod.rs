@@ -7,5 +7,4 @@ mod data;
 mod fail_points;
 mod faults;
 mod hello;
-mod scram_client;
 mod streaming;
