@@ -54,6 +54,7 @@ use cenote_core::error::OneLine;
 use thiserror::Error;
 
 pub use self::event_guard::EventGuard;
+use self::line::Kind;
 pub use self::line::{Line, LineError};
 use self::pool::Pool;
 
@@ -215,25 +216,10 @@ impl Report {
     }
 
     fn count(&mut self, line: &Line) {
-        use line::Told;
-        self.events += 1;
-        match line.told {
-            Told::PoolCreated { .. } => self.pools += 1,
-            Told::Created { .. } => self.connections += 1,
-            Told::Started => self.check_outs += 1,
-            Told::OptionsChanged { .. } | Told::ResetAfterFork => self.events -= 1, // They are none.
-            Told::PoolReady
-            | Told::PoolCleared { .. }
-            | Told::PoolClosed
-            | Told::Ready { .. }
-            | Told::Closed { .. }
-            | Told::Failed { .. }
-            | Told::CheckedOut { .. }
-            | Told::CheckedIn { .. }
-            | Told::PendingResponseStarted { .. }
-            | Told::PendingResponseSucceeded { .. }
-            | Told::PendingResponseFailed { .. } => {}
-        }
+        self.events += u64::from(line.kind.is_event());
+        self.pools += u64::from(line.kind == Kind::ConnectionPoolCreated);
+        self.connections += u64::from(line.kind == Kind::ConnectionCreated);
+        self.check_outs += u64::from(line.kind == Kind::ConnectionCheckOutStarted);
     }
 
     fn write_counts(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -8,93 +8,100 @@ use std::time::Duration;
 use cenote_core::address::ServerAddress;
 use cenote_core::error::OneLine;
 use cenote_core::pool::{Event, PoolOptions};
-use serde::Deserialize;
+use serde::de::value::{Error, StrDeserializer};
+use serde::{Deserialize, Deserializer};
 use thiserror::Error;
 
 use crate::event_json::{self, EventJson};
 
-/// One event of a stream.
-#[derive(Clone, Debug, PartialEq)]
+/// One event of a stream, with the keys that are looked at.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Line {
     /// Seconds since the start, if the line says so.
     pub(super) at: Option<f64>,
+    #[serde(rename = "type", deserialize_with = "kind")]
+    pub(super) kind: Kind,
+    #[serde(default, deserialize_with = "address")]
     pub(super) address: Arc<str>,
-    pub(super) told: Told,
+    pub(super) connection_id: Option<u64>,
+    #[serde(rename = "durationMS", alias = "duration")]
+    pub(super) milliseconds: Option<f64>,
+    pub(super) reason: Option<Cow<'static, str>>,
+    pub(super) error: Option<String>,
+    pub(super) service_id: Option<String>,
+    #[serde(rename = "interruptInUseConnections")]
+    pub(super) interrupts: Option<bool>,
+    pub(super) options: Option<Options>,
 }
 
-/// What happened.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) enum Told {
-    PoolCreated {
-        options: Option<Options>,
-    },
-    /// No event of CMAP: the options of the running pool changed.
-    OptionsChanged {
-        options: Options,
-    },
-    /// No event either: the process has forked, and this is the child.
-    ResetAfterFork,
-    PoolReady,
-    PoolCleared {
-        is_service: bool,
-        interrupt: Option<bool>,
-    },
-    PoolClosed,
-    Created {
-        id: u64,
-    },
-    Ready {
-        id: u64,
-        milliseconds: Option<f64>,
-    },
-    Closed {
-        id: u64,
-        reason: Option<Cow<'static, str>>,
-        has_error: bool,
-    },
-    Started,
-    Failed {
-        reason: Option<Cow<'static, str>>,
-        error: Option<String>,
-        milliseconds: Option<f64>,
-    },
-    CheckedOut {
-        id: u64,
-        milliseconds: Option<f64>,
-    },
-    CheckedIn {
-        id: u64,
-    },
-    PendingResponseStarted {
-        id: u64,
-    },
-    PendingResponseSucceeded {
-        id: u64,
-        milliseconds: Option<f64>,
-    },
-    PendingResponseFailed {
-        id: u64,
-        reason: Option<Cow<'static, str>>,
-        milliseconds: Option<f64>,
-    },
+/// What happened: the eleven events of CMAP, the three about pending responses, and two lines that are no events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+pub(super) enum Kind {
+    ConnectionPoolCreated,
+    ConnectionPoolReady,
+    ConnectionPoolCleared,
+    ConnectionPoolClosed,
+    ConnectionCreated,
+    ConnectionReady,
+    ConnectionClosed,
+    ConnectionCheckOutStarted,
+    ConnectionCheckOutFailed,
+    ConnectionCheckedOut,
+    ConnectionCheckedIn,
+    ConnectionPendingResponseStarted,
+    ConnectionPendingResponseSucceeded,
+    ConnectionPendingResponseFailed,
+    /// The options of the running pool changed.
+    PoolOptionsChanged,
+    /// The process has forked, and this is the child.
+    PoolResetAfterFork,
 }
 
-impl Told {
-    /// Whether a check-out failed because its own connection could not be established, as far as
-    /// its error tells: not because the pool was cleared or its queue was too long, nor because the caller went away.
-    pub(super) fn is_of_a_connection(&self) -> bool {
-        let Self::Failed { reason: Some(reason), error: Some(error), .. } = self else {
-            return false;
-        };
-        let others = [
-            "was cleared because",
-            "has not been marked ready",
-            "given up by its caller",
-            "Too many requests wait",
-            "Shed while checking out",
-        ];
-        reason == "connectionError" && !others.iter().any(|other| error.contains(other))
+impl Kind {
+    fn of(name: &str) -> Option<Self> {
+        Self::deserialize(StrDeserializer::<Error>::new(name)).ok()
     }
+
+    pub(super) fn is_event(self) -> bool {
+        !matches!(self, Self::PoolOptionsChanged | Self::PoolResetAfterFork)
+    }
+
+    fn has_connection(self) -> bool {
+        matches!(
+            self,
+            Self::ConnectionCreated
+                | Self::ConnectionReady
+                | Self::ConnectionClosed
+                | Self::ConnectionCheckedOut
+                | Self::ConnectionCheckedIn
+                | Self::ConnectionPendingResponseStarted
+                | Self::ConnectionPendingResponseSucceeded
+                | Self::ConnectionPendingResponseFailed
+        )
+    }
+
+    pub(super) fn has_duration(self) -> bool {
+        matches!(
+            self,
+            Self::ConnectionReady
+                | Self::ConnectionCheckedOut
+                | Self::ConnectionCheckOutFailed
+                | Self::ConnectionPendingResponseSucceeded
+                | Self::ConnectionPendingResponseFailed
+        )
+    }
+}
+
+/// Unlike that of serde, the error is one line, whatever the name is.
+fn kind<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Kind, D::Error> {
+    let name = String::deserialize(deserializer)?;
+    let unknown = || format!("unknown type {:?}", OneLine::name(&name));
+    Kind::of(&name).ok_or_else(|| serde::de::Error::custom(unknown()))
+}
+
+fn address<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Arc<str>, D::Error> {
+    String::deserialize(deserializer).map(Into::into)
 }
 
 /// What a pool says of itself when it is created.
@@ -109,36 +116,15 @@ pub(super) struct Options {
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum LineError {
-    /// No JSON, or something in it is of the wrong type.
+    /// No JSON, something in it is of the wrong type, or there is no such type of events.
     #[error("this is no event: {0}")]
     Json(#[from] serde_json::Error),
-    /// None of the eleven of CMAP, and none of the three about pending responses.
-    #[error("there is no event {:?}", OneLine::name(.0))]
-    Type(String),
     /// An event about a connection that does not say about which.
     #[error("this {0} has no connectionId")]
     NoConnection(String),
     /// A change of options that does not say to which.
     #[error("this PoolOptionsChanged has no options")]
     NoOptions,
-}
-
-/// All keys that a line may have and that are looked at.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Json {
-    at: Option<f64>,
-    r#type: Cow<'static, str>,
-    #[serde(default)]
-    address: String,
-    connection_id: Option<u64>,
-    #[serde(rename = "durationMS", alias = "duration")]
-    duration: Option<f64>,
-    reason: Option<Cow<'static, str>>,
-    error: Option<String>,
-    service_id: Option<String>,
-    interrupt_in_use_connections: Option<bool>,
-    options: Option<Options>,
 }
 
 impl Line {
@@ -148,9 +134,14 @@ impl Line {
     ///
     /// The line is no event.
     pub fn parse(text: &str) -> Result<Self, LineError> {
-        let mut json: Json = serde_json::from_str(text)?;
-        let address = std::mem::take(&mut json.address);
-        json.told(address.into())
+        let line: Self = serde_json::from_str(text)?;
+        if line.kind.has_connection() && line.connection_id.is_none() {
+            return Err(LineError::NoConnection(format!("{:?}", line.kind)));
+        }
+        if line.kind == Kind::PoolOptionsChanged && line.options.is_none() {
+            return Err(LineError::NoOptions);
+        }
+        Ok(line)
     }
 
     /// What a pool told, as its line would say it; `at` counts from the start.
@@ -166,8 +157,23 @@ impl Line {
         written: &Arc<str>,
         at: Duration,
     ) -> Self {
-        let json = Json::of(event_json::line(event, address, at));
-        json.told(Arc::clone(written)).expect("it has the keys of its type")
+        let written_out = event_json::line(event, address, at);
+        let EventJson { at, r#type, connection_id, duration_ms, reason, error, .. } = written_out;
+        Self {
+            at,
+            kind: Kind::of(r#type).expect("a type of events"),
+            address: Arc::clone(written),
+            connection_id,
+            milliseconds: duration_ms.map(f64::from),
+            reason: reason.map(Cow::Borrowed),
+            error,
+            service_id: written_out.service_id,
+            interrupts: written_out.interrupt_in_use_connections,
+            options: written_out.options.map(|options| Options {
+                max_pool_size: options.max_pool_size,
+                max_connecting: options.max_connecting,
+            }),
+        }
     }
 
     /// That the options of a running pool were changed to these, all of them: of which no event
@@ -179,7 +185,8 @@ impl Line {
             max_pool_size: options.max_pool_size,
             max_connecting: options.max_connecting,
         };
-        Self::note(Told::OptionsChanged { options }, address, at)
+        let note = Self::note(Kind::PoolOptionsChanged, address, at);
+        Self { options: Some(options), ..note }
     }
 
     /// That the pool is about to live on in a forked process: whatever it has is closed as stale, and
@@ -187,68 +194,46 @@ impl Line {
     /// `PoolResetAfterFork`.
     #[must_use]
     pub fn reset_after_fork(address: &ServerAddress, at: Duration) -> Self {
-        Self::note(Told::ResetAfterFork, address, at)
+        Self::note(Kind::PoolResetAfterFork, address, at)
     }
 
-    fn note(told: Told, address: &ServerAddress, at: Duration) -> Self {
-        Self { at: Some(at.as_secs_f64()), address: address.to_string().into(), told }
-    }
-}
-
-impl Json {
-    /// What is written is what is read, without the text in between, and without the address.
-    fn of(written: EventJson<'_>) -> Self {
-        let EventJson { at, r#type, connection_id, duration_ms, reason, .. } = written;
-        let options = written.options.map(|options| Options {
-            max_pool_size: options.max_pool_size,
-            max_connecting: options.max_connecting,
-        });
+    fn note(kind: Kind, address: &ServerAddress, at: Duration) -> Self {
         Self {
-            at,
-            r#type: Cow::Borrowed(r#type),
-            address: String::new(),
-            connection_id,
-            duration: duration_ms.map(f64::from),
-            reason: reason.map(Cow::Borrowed),
-            error: written.error,
-            service_id: written.service_id,
-            interrupt_in_use_connections: written.interrupt_in_use_connections,
-            options,
+            at: Some(at.as_secs_f64()),
+            kind,
+            address: address.to_string().into(),
+            connection_id: None,
+            milliseconds: None,
+            reason: None,
+            error: None,
+            service_id: None,
+            interrupts: None,
+            options: None,
         }
     }
 
-    fn told(self, address: Arc<str>) -> Result<Line, LineError> {
-        let Self { at, r#type, connection_id, duration, reason, error, .. } = self;
-        let id =
-            || connection_id.ok_or_else(|| LineError::NoConnection(r#type.clone().into_owned()));
-        let told = match &*r#type {
-            "ConnectionPoolCreated" => Told::PoolCreated { options: self.options },
-            "PoolOptionsChanged" => {
-                Told::OptionsChanged { options: self.options.ok_or(LineError::NoOptions)? }
-            }
-            "PoolResetAfterFork" => Told::ResetAfterFork,
-            "ConnectionPoolReady" => Told::PoolReady,
-            "ConnectionPoolCleared" => Told::PoolCleared {
-                is_service: self.service_id.is_some(),
-                interrupt: self.interrupt_in_use_connections,
-            },
-            "ConnectionPoolClosed" => Told::PoolClosed,
-            "ConnectionCreated" => Told::Created { id: id()? },
-            "ConnectionReady" => Told::Ready { id: id()?, milliseconds: duration },
-            "ConnectionClosed" => Told::Closed { id: id()?, reason, has_error: error.is_some() },
-            "ConnectionCheckOutStarted" => Told::Started,
-            "ConnectionCheckOutFailed" => Told::Failed { reason, error, milliseconds: duration },
-            "ConnectionCheckedOut" => Told::CheckedOut { id: id()?, milliseconds: duration },
-            "ConnectionCheckedIn" => Told::CheckedIn { id: id()? },
-            "ConnectionPendingResponseStarted" => Told::PendingResponseStarted { id: id()? },
-            "ConnectionPendingResponseSucceeded" => {
-                Told::PendingResponseSucceeded { id: id()?, milliseconds: duration }
-            }
-            "ConnectionPendingResponseFailed" => {
-                Told::PendingResponseFailed { id: id()?, reason, milliseconds: duration }
-            }
-            _ => return Err(LineError::Type(r#type.into_owned())),
-        };
-        Ok(Line { at, address, told })
+    /// The connection that it is about, if there is one.
+    pub(super) fn connection(&self) -> Option<u64> {
+        self.connection_id.filter(|_| self.kind.has_connection())
+    }
+
+    /// The connection, if it is an event of this kind.
+    pub(super) fn connection_of(&self, kind: Kind) -> Option<u64> {
+        self.connection().filter(|_| self.kind == kind)
+    }
+
+    /// Whether a check-out failed because its own connection could not be established, as far as
+    /// its error tells: not because the pool was cleared or its queue was too long, nor because the caller went away.
+    pub(super) fn is_failure_of_a_connection(&self) -> bool {
+        let others = [
+            "was cleared because",
+            "has not been marked ready",
+            "given up by its caller",
+            "Too many requests wait",
+            "Shed while checking out",
+        ];
+        self.kind == Kind::ConnectionCheckOutFailed
+            && self.reason.as_deref() == Some("connectionError")
+            && self.error.as_ref().is_some_and(|it| !others.iter().any(|other| it.contains(other)))
     }
 }

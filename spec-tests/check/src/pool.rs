@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::Limits;
-use super::line::{Line, Options, Told};
+use super::line::{Kind, Line, Options};
 
 /// What the events of one pool have said so far.
 #[derive(Debug)]
@@ -91,53 +91,54 @@ impl Pool {
 
     /// Believes what an event says, whether it may be or not.
     pub(super) fn apply(&mut self, line: &Line) {
-        match &line.told {
-            Told::PoolCreated { options } => {
+        let id = line.connection().unwrap_or_default();
+        match line.kind {
+            Kind::ConnectionPoolCreated => {
                 *self = Self { status: Status::Paused, ..Self::new(self.given) };
-                self.limit(options.unwrap_or_default());
+                self.limit(line.options.unwrap_or_default());
             }
-            Told::OptionsChanged { options } => self.limit(*options),
-            Told::ResetAfterFork => {
+            Kind::PoolOptionsChanged => self.limit(line.options.unwrap_or_default()),
+            Kind::PoolResetAfterFork => {
                 self.clears += 1;
                 let in_use = |it: &&mut Connection| it.doing == Doing::InUse;
                 self.connections.values_mut().filter(in_use).for_each(Connection::renounce);
             }
-            Told::PoolReady => self.status = Status::Ready,
-            Told::PoolCleared { is_service: true, .. } => self.service_clears += 1,
-            Told::PoolCleared { is_service: false, .. } => {
+            Kind::ConnectionPoolReady => self.status = Status::Ready,
+            Kind::ConnectionPoolCleared if line.service_id.is_some() => self.service_clears += 1,
+            Kind::ConnectionPoolCleared => {
                 self.clears += 1;
                 self.status = Status::Paused;
             }
-            Told::PoolClosed => self.status = Status::Closed,
-            Told::Created { id } => {
-                self.last_id = *id;
+            Kind::ConnectionPoolClosed => self.status = Status::Closed,
+            Kind::ConnectionCreated => {
+                self.last_id = id;
                 self.pending += 1;
                 let connection = Connection {
                     doing: Doing::Pending,
                     created_after: self.clears,
                     service_clears: self.service_clears,
                 };
-                self.connections.insert(*id, connection);
+                self.connections.insert(id, connection);
             }
-            Told::Ready { id, .. } => self.set(*id, Doing::New),
-            Told::Closed { id, .. } => {
-                let closed = self.connections.remove(id).map(|connection| connection.doing);
+            Kind::ConnectionReady => self.set(id, Doing::New),
+            Kind::ConnectionClosed => {
+                let closed = self.connections.remove(&id).map(|connection| connection.doing);
                 self.pending -= u64::from(closed == Some(Doing::Pending));
                 self.lost += u64::from(matches!(closed, Some(Doing::Pending | Doing::New)));
             }
-            Told::Started => self.under_way += 1,
-            Told::Failed { .. } => {
+            Kind::ConnectionCheckOutStarted => self.under_way += 1,
+            Kind::ConnectionCheckOutFailed => {
                 self.under_way = self.under_way.saturating_sub(1);
-                self.lost = self.lost.saturating_sub(u64::from(line.told.is_of_a_connection()));
+                self.lost = self.lost.saturating_sub(u64::from(line.is_failure_of_a_connection()));
             }
-            Told::CheckedOut { id, .. } => {
+            Kind::ConnectionCheckedOut => {
                 self.under_way = self.under_way.saturating_sub(1);
-                self.set(*id, Doing::InUse);
+                self.set(id, Doing::InUse);
             }
-            Told::PendingResponseStarted { id } => self.set(*id, Doing::Draining),
-            Told::CheckedIn { id }
-            | Told::PendingResponseSucceeded { id, .. }
-            | Told::PendingResponseFailed { id, .. } => self.set(*id, Doing::Returned),
+            Kind::ConnectionPendingResponseStarted => self.set(id, Doing::Draining),
+            Kind::ConnectionCheckedIn
+            | Kind::ConnectionPendingResponseSucceeded
+            | Kind::ConnectionPendingResponseFailed => self.set(id, Doing::Returned),
         }
         self.at = line.at.or(self.at);
     }

@@ -1,12 +1,13 @@
 //! Rules about check-outs.
 
 use super::{Verdict, must};
-use crate::line::{Line, Told};
+use crate::line::{Kind, Line};
 use crate::pool::{Pool, Status};
 
 /// Each outcome belongs to a check-out that was started.
 pub(super) fn started_comes_first(pool: &Pool, line: &Line) -> Verdict {
-    let is_outcome = matches!(line.told, Told::CheckedOut { .. } | Told::Failed { .. });
+    let outcomes = [Kind::ConnectionCheckedOut, Kind::ConnectionCheckOutFailed];
+    let is_outcome = outcomes.contains(&line.kind);
     must(!is_outcome || pool.under_way > 0, || {
         "a check-out has an outcome, but none is under way".to_owned()
     })
@@ -14,14 +15,14 @@ pub(super) fn started_comes_first(pool: &Pool, line: &Line) -> Verdict {
 
 /// A check-out whose own connection fails does so after the ConnectionClosed of that one.
 pub(super) fn closed_comes_before_failed(pool: &Pool, line: &Line) -> Verdict {
-    must(!line.told.is_of_a_connection() || pool.lost > 0, || {
+    must(!line.is_failure_of_a_connection() || pool.lost > 0, || {
         "a check-out fails with its connection, but no connection was closed for that".to_owned()
     })
 }
 
 /// Only a ready pool hands out connections.
 pub(super) fn only_ready_pools_hand_out(pool: &Pool, line: &Line) -> Verdict {
-    let Told::CheckedOut { id, .. } = line.told else { return Ok(()) };
+    let Some(id) = line.connection_of(Kind::ConnectionCheckedOut) else { return Ok(()) };
     must(pool.status == Status::Ready, || {
         format!("connection {id} is checked out, but the pool is not ready")
     })

@@ -1,7 +1,7 @@
 //! Rules about the life of a connection.
 
 use super::{Verdict, must};
-use crate::line::{Line, Told};
+use crate::line::{Kind, Line};
 use crate::pool::{Doing, Pool, Status};
 
 /// CMAP's defaults.
@@ -10,7 +10,7 @@ const MAX_CONNECTING: u32 = 2;
 
 /// Nothing is created before ConnectionPoolReady, nor in a pool that is paused again or closed.
 pub(super) fn created_comes_after_ready(pool: &Pool, line: &Line) -> Verdict {
-    let Told::Created { id } = line.told else { return Ok(()) };
+    let Some(id) = line.connection_of(Kind::ConnectionCreated) else { return Ok(()) };
     must(pool.status == Status::Ready, || {
         format!("connection {id} is created, but the pool is not ready")
     })
@@ -19,14 +19,14 @@ pub(super) fn created_comes_after_ready(pool: &Pool, line: &Line) -> Verdict {
 /// Connections are numbered 1, 2, 3, … in the order of their creation, whatever becomes of them
 ///.
 pub(super) fn numbers_are_counted_up(pool: &Pool, line: &Line) -> Verdict {
-    let Told::Created { id } = line.told else { return Ok(()) };
+    let Some(id) = line.connection_of(Kind::ConnectionCreated) else { return Ok(()) };
     let next = pool.last_id + 1;
     must(id == next, || format!("connection {id} is created, but the next one is {next}"))
 }
 
 /// `maxPoolSize` is for all connections, those that are pending included; 0 is no limit.
 pub(super) fn there_are_no_more_than_allowed(pool: &Pool, line: &Line) -> Verdict {
-    let Told::Created { id } = line.told else { return Ok(()) };
+    let Some(id) = line.connection_of(Kind::ConnectionCreated) else { return Ok(()) };
     let (total, max) = (pool.connections.len(), pool.limits.max.unwrap_or(MAX_POOL_SIZE));
     must(max == 0 || total < max as usize, || {
         format!("connection {id} is created, but {total} of {max} are there")
@@ -35,7 +35,7 @@ pub(super) fn there_are_no_more_than_allowed(pool: &Pool, line: &Line) -> Verdic
 
 /// `maxConnecting` limits all pending connections, including those from before a clear.
 pub(super) fn no_more_are_pending_than_allowed(pool: &Pool, line: &Line) -> Verdict {
-    let Told::Created { id } = line.told else { return Ok(()) };
+    let Some(id) = line.connection_of(Kind::ConnectionCreated) else { return Ok(()) };
     let (pending, max) = (pool.pending, pool.limits.connecting.unwrap_or(MAX_CONNECTING));
     must(pending < u64::from(max), || {
         format!("connection {id} is created, but {pending} of {max} are pending")
@@ -53,11 +53,11 @@ pub(super) fn nothing_comes_without_created_or_after_closed(pool: &Pool, line: &
 
 /// ConnectionReady comes once, after ConnectionCreated, and before the first ConnectionCheckedOut.
 pub(super) fn created_ready_checked_out(pool: &Pool, line: &Line) -> Verdict {
-    if let Told::Ready { id, .. } = line.told {
+    if let Some(id) = line.connection_of(Kind::ConnectionReady) {
         let is_ready = pool.doing(id).is_some_and(|doing| doing != Doing::Pending);
         must(!is_ready, || format!("connection {id} is ready a second time"))?;
     }
-    if let Told::CheckedOut { id, .. } = line.told {
+    if let Some(id) = line.connection_of(Kind::ConnectionCheckedOut) {
         must(pool.doing(id) != Some(Doing::Pending), || {
             format!("connection {id} is checked out, but was not ready")
         })?;
@@ -67,7 +67,7 @@ pub(super) fn created_ready_checked_out(pool: &Pool, line: &Line) -> Verdict {
 
 /// A connection in use is checked in before it is closed, in a closed pool, too.
 pub(super) fn checked_in_comes_before_closed(pool: &Pool, line: &Line) -> Verdict {
-    let Told::Closed { id, .. } = line.told else { return Ok(()) };
+    let Some(id) = line.connection_of(Kind::ConnectionClosed) else { return Ok(()) };
     must(pool.doing(id) != Some(Doing::InUse), || {
         format!("connection {id} is closed, but it is in use: ConnectionCheckedIn comes first")
     })
@@ -76,12 +76,12 @@ pub(super) fn checked_in_comes_before_closed(pool: &Pool, line: &Line) -> Verdic
 /// One at a time has a connection: it is checked in before it is checked out again, and only what
 /// is checked out is checked in.
 pub(super) fn checked_out_and_in_take_turns(pool: &Pool, line: &Line) -> Verdict {
-    if let Told::CheckedOut { id, .. } = line.told {
+    if let Some(id) = line.connection_of(Kind::ConnectionCheckedOut) {
         must(pool.doing(id) != Some(Doing::InUse), || {
             format!("connection {id} is checked out, but is in use already")
         })?;
     }
-    if let Told::CheckedIn { id } = line.told {
+    if let Some(id) = line.connection_of(Kind::ConnectionCheckedIn) {
         must(pool.doing(id).is_none_or(|doing| doing == Doing::InUse), || {
             format!("connection {id} is checked in, but was not checked out")
         })?;
@@ -92,19 +92,19 @@ pub(super) fn checked_out_and_in_take_turns(pool: &Pool, line: &Line) -> Verdict
 /// A connection is closed as stale only after a clear that came after its creation. One that is pending
 /// may be stale without that: a clear of a service that has no connections yet is not told.
 pub(super) fn stale_comes_after_cleared(pool: &Pool, line: &Line) -> Verdict {
-    let Told::Closed { id, reason: Some(reason), .. } = &line.told else { return Ok(()) };
-    let Some(connection) = pool.connections.get(id) else { return Ok(()) };
+    let Some(id) = line.connection_of(Kind::ConnectionClosed) else { return Ok(()) };
+    let Some(connection) = pool.connections.get(&id) else { return Ok(()) };
     let was_cleared =
         pool.clears > connection.created_after || pool.service_clears > connection.service_clears;
     let may_be_stale = was_cleared || connection.doing == Doing::Pending;
-    must(reason != "stale" || may_be_stale, || {
+    must(line.reason.as_deref() != Some("stale") || may_be_stale, || {
         format!("connection {id} is closed as stale, but nothing was cleared since its creation")
     })
 }
 
 /// A connection from before a clear is not handed out.
 pub(super) fn stale_is_not_handed_out(pool: &Pool, line: &Line) -> Verdict {
-    let Told::CheckedOut { id, .. } = line.told else { return Ok(()) };
+    let Some(id) = line.connection_of(Kind::ConnectionCheckedOut) else { return Ok(()) };
     let Some(connection) = pool.connections.get(&id) else { return Ok(()) };
     must(pool.clears == connection.created_after, || {
         format!("connection {id} is checked out, but the pool was cleared since its creation")
@@ -114,7 +114,9 @@ pub(super) fn stale_is_not_handed_out(pool: &Pool, line: &Line) -> Verdict {
 /// A late reply is awaited only on a connection that was checked in, and for a check-out that is
 /// under way.
 pub(super) fn a_response_is_pending_after_checked_in(pool: &Pool, line: &Line) -> Verdict {
-    let Told::PendingResponseStarted { id } = line.told else { return Ok(()) };
+    let Some(id) = line.connection_of(Kind::ConnectionPendingResponseStarted) else {
+        return Ok(());
+    };
     must(pool.doing(id).is_none_or(|doing| doing == Doing::Returned), || {
         format!("connection {id} is pending a response, but was not checked in")
     })?;
@@ -127,10 +129,8 @@ pub(super) fn a_response_is_pending_after_checked_in(pool: &Pool, line: &Line) -
 /// anything else about the connection.
 pub(super) fn a_pending_response_ends_once(pool: &Pool, line: &Line) -> Verdict {
     let Some(id) = subject(line) else { return Ok(()) };
-    let ends = matches!(
-        line.told,
-        Told::PendingResponseSucceeded { .. } | Told::PendingResponseFailed { .. }
-    );
+    let ends = [Kind::ConnectionPendingResponseSucceeded, Kind::ConnectionPendingResponseFailed];
+    let ends = ends.contains(&line.kind);
     let drains = pool.doing(id) == Some(Doing::Draining);
     must(ends == drains || pool.doing(id).is_none(), || {
         let trouble = if drains { "has not ended" } else { "was not announced" };
@@ -140,22 +140,5 @@ pub(super) fn a_pending_response_ends_once(pool: &Pool, line: &Line) -> Verdict 
 
 /// The connection that an event is about, if it was created before.
 fn subject(line: &Line) -> Option<u64> {
-    match line.told {
-        Told::Ready { id, .. }
-        | Told::Closed { id, .. }
-        | Told::CheckedOut { id, .. }
-        | Told::CheckedIn { id }
-        | Told::PendingResponseStarted { id }
-        | Told::PendingResponseSucceeded { id, .. }
-        | Told::PendingResponseFailed { id, .. } => Some(id),
-        Told::PoolCreated { .. }
-        | Told::OptionsChanged { .. }
-        | Told::ResetAfterFork
-        | Told::PoolReady
-        | Told::PoolCleared { .. }
-        | Told::PoolClosed
-        | Told::Created { .. }
-        | Told::Started
-        | Told::Failed { .. } => None,
-    }
+    line.connection().filter(|_| line.kind != Kind::ConnectionCreated)
 }

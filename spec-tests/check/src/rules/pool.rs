@@ -1,25 +1,25 @@
 //! Rules about the life of a pool.
 
 use super::{Verdict, must};
-use crate::line::{Line, Told};
+use crate::line::{Kind, Line};
 use crate::pool::{Doing, Pool, Status};
 
 /// ConnectionPoolCreated is the first event of a pool and comes once, with its options.
 /// Another pool may begin where one has come to its end.
 pub(super) fn begins_with_its_creation(pool: &Pool, line: &Line) -> Verdict {
-    let Told::PoolCreated { options } = &line.told else {
+    if line.kind != Kind::ConnectionPoolCreated {
         let is_there = pool.status != Status::Absent;
         return must(is_there, || "the pool was not created yet".to_owned());
-    };
+    }
     must(pool.status == Status::Absent || pool.is_over(), || {
         "the pool is created again, but is not over".to_owned()
     })?;
-    must(options.is_some(), || "the pool is created without options".to_owned())
+    must(line.options.is_some(), || "the pool is created without options".to_owned())
 }
 
 /// ConnectionPoolReady is told only when the pool was paused.
 pub(super) fn ready_comes_to_paused_pools(pool: &Pool, line: &Line) -> Verdict {
-    must(line.told != Told::PoolReady || pool.status != Status::Ready, || {
+    must(line.kind != Kind::ConnectionPoolReady || pool.status != Status::Ready, || {
         "the pool is ready, but it was so before".to_owned()
     })
 }
@@ -27,7 +27,7 @@ pub(super) fn ready_comes_to_paused_pools(pool: &Pool, line: &Line) -> Verdict {
 /// ConnectionPoolCleared is told only when the pool was ready; one service behind a load balancer
 /// can be cleared again and again, and the pool stays ready.
 pub(super) fn cleared_comes_to_ready_pools(pool: &Pool, line: &Line) -> Verdict {
-    let is_cleared = matches!(line.told, Told::PoolCleared { .. });
+    let is_cleared = line.kind == Kind::ConnectionPoolCleared;
     must(!is_cleared || pool.status != Status::Paused, || {
         "the pool is cleared, but it was paused".to_owned()
     })
@@ -39,31 +39,23 @@ pub(super) fn closed_is_the_end(pool: &Pool, line: &Line) -> Verdict {
     if pool.status != Status::Closed {
         return Ok(());
     }
-    match line.told {
-        Told::PoolReady => Err("the pool is ready, but it was closed".to_owned()),
-        Told::PoolCleared { .. } => Err("the pool is cleared, but it was closed".to_owned()),
-        Told::PoolClosed => Err("the pool is closed a second time".to_owned()),
-        Told::Ready { id, .. } => Err(format!("connection {id} is ready in a closed pool")),
-        Told::PendingResponseStarted { id } => {
-            Err(format!("connection {id} is drained in a closed pool"))
-        }
-        Told::PoolCreated { .. }
-        | Told::OptionsChanged { .. }
-        | Told::ResetAfterFork
-        | Told::Created { .. }
-        | Told::Closed { .. }
-        | Told::Started
-        | Told::Failed { .. }
-        | Told::CheckedOut { .. }
-        | Told::CheckedIn { .. }
-        | Told::PendingResponseSucceeded { .. }
-        | Told::PendingResponseFailed { .. } => Ok(()),
-    }
+    let id = line.connection().unwrap_or_default();
+    let not_any_more = [
+        (Kind::ConnectionPoolReady, "the pool is ready, but it was closed".to_owned()),
+        (Kind::ConnectionPoolCleared, "the pool is cleared, but it was closed".to_owned()),
+        (Kind::ConnectionPoolClosed, "the pool is closed a second time".to_owned()),
+        (Kind::ConnectionReady, format!("connection {id} is ready in a closed pool")),
+        (
+            Kind::ConnectionPendingResponseStarted,
+            format!("connection {id} is drained in a closed pool"),
+        ),
+    ];
+    not_any_more.into_iter().find(|(kind, _)| *kind == line.kind).map_or(Ok(()), |(_, it)| Err(it))
 }
 
 /// When ConnectionPoolClosed comes, all connections but those in use have been closed.
 pub(super) fn closed_comes_after_what_was_available(pool: &Pool, line: &Line) -> Verdict {
-    if line.told != Told::PoolClosed || pool.status == Status::Closed {
+    if line.kind != Kind::ConnectionPoolClosed || pool.status == Status::Closed {
         return Ok(());
     }
     let left = pool.connections.iter().find(|(_, connection)| connection.doing != Doing::InUse);
@@ -77,7 +69,7 @@ pub(super) fn closed_comes_after_what_was_available(pool: &Pool, line: &Line) ->
 /// whose own connections are pending.
 pub(super) fn nobody_outlasts_a_clear(pool: &Pool, line: &Line) -> Verdict {
     let (left, pending) = (pool.under_way, pool.pending);
-    let is_again = line.told == Told::PoolReady && pool.status == Status::Paused;
+    let is_again = line.kind == Kind::ConnectionPoolReady && pool.status == Status::Paused;
     must(!is_again || left <= pending, || {
         format!("the pool is ready, and {left} check-outs wait with {pending} connections pending")
     })
