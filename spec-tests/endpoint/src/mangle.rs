@@ -54,27 +54,16 @@ const OP_CODE_AT: usize = 12;
 
 /// What a fault does where there is no reply to spoil; `None` if it needs one.
 pub(super) fn without_reply(fault: &Fault, entropy: &mut Entropy) -> Option<(Vec<u8>, After)> {
-    match fault {
-        Fault::Close => Some((Vec::new(), After::Close)),
-        Fault::Reset => Some((Vec::new(), After::Reset)),
-        Fault::HalfClose => Some((Vec::new(), After::HalfClose)),
-        Fault::Stall => Some((Vec::new(), After::Silence)),
-        Fault::Garbage { bytes } => Some((garbage(*bytes, entropy), After::GoOn)),
-        Fault::Refuse
-        | Fault::Cut { .. }
-        | Fault::Drip { .. }
-        | Fault::Length { .. }
-        | Fault::OpCode { .. }
-        | Fault::Checksum
-        | Fault::ResponseTo { .. }
-        | Fault::CompressorId { .. }
-        | Fault::Bomb { .. }
-        | Fault::DeepBson { .. }
-        | Fault::Twice
-        | Fault::Crossed
-        | Fault::HostileTexts { .. }
-        | Fault::Scram(_) => None,
+    if let Fault::Garbage { bytes } = fault {
+        return Some((garbage(*bytes, entropy), After::GoOn));
     }
+    let ends = [
+        (Fault::Close, After::Close),
+        (Fault::Reset, After::Reset),
+        (Fault::HalfClose, After::HalfClose),
+        (Fault::Stall, After::Silence),
+    ];
+    ends.into_iter().find(|(end, _)| end == fault).map(|(_, after)| (Vec::new(), after))
 }
 
 /// A reply's bytes, with what goes wrong with it.
@@ -92,49 +81,41 @@ pub(super) fn reply(
     if let Some(instead) = without_reply(fault, &mut hub.world.entropy) {
         return Ok(instead);
     }
-    if let Fault::Cut { bytes, then } = fault {
-        let mut reply = envelope.write(body)?;
-        reply.truncate(*bytes);
-        return Ok((reply, (*then).into()));
-    }
-    if let Fault::Drip { bytes, every } = fault {
-        return Ok(drip(envelope.write(body)?, *bytes, *every, hub.now));
-    }
-    if let Fault::HostileTexts { fails } = fault {
-        let body = hostile_texts::reply(body, *fails, &mut hub.world.entropy);
-        return Ok((envelope.write(&body)?, After::GoOn));
-    }
-    Ok((spoil(fault, envelope, body)?, After::GoOn))
-}
-
-/// The faults that change nothing but bytes.
-fn spoil(fault: &Fault, envelope: &Envelope<'_>, body: &RawDocument) -> Result<Vec<u8>, WireError> {
-    match fault {
-        Fault::Length { value } => Ok(patched(envelope.write(body)?, LENGTH_AT, *value)),
-        Fault::OpCode { value } => Ok(patched(envelope.write(body)?, OP_CODE_AT, *value)),
+    let bytes = match fault {
+        Fault::Cut { bytes, then } => {
+            let mut reply = envelope.write(body)?;
+            reply.truncate(*bytes);
+            return Ok((reply, (*then).into()));
+        }
+        Fault::Drip { bytes, every } => {
+            return Ok(drip(envelope.write(body)?, *bytes, *every, hub.now));
+        }
+        Fault::HostileTexts { fails } => {
+            envelope.write(&hostile_texts::reply(body, *fails, &mut hub.world.entropy))?
+        }
+        Fault::Length { value } => patched(envelope.write(body)?, LENGTH_AT, *value),
+        Fault::OpCode { value } => patched(envelope.write(body)?, OP_CODE_AT, *value),
         Fault::ResponseTo { off_by } => {
             let value = envelope.ids.response_to.wrapping_add(*off_by);
-            Ok(patched(envelope.write(body)?, RESPONSE_TO_AT, value))
+            patched(envelope.write(body)?, RESPONSE_TO_AT, value)
         }
-        Fault::Checksum => wrong_checksum(envelope, body),
-        Fault::CompressorId { value } => Ok(wrapped(&plain(envelope).write(body)?, *value)),
+        Fault::Checksum => wrong_checksum(envelope, body)?,
+        Fault::CompressorId { value } => wrapped(&plain(envelope).write(body)?, *value),
         Fault::Bomb { bytes, claimed } => {
-            decompression_bombs::inflating(envelope.ids, *bytes, *claimed)
+            decompression_bombs::inflating(envelope.ids, *bytes, *claimed)?
         }
-        Fault::DeepBson { levels } => plain(envelope).write(&decompression_bombs::deep(*levels)),
-        Fault::Twice => Ok(envelope.write(body)?.repeat(2)),
+        Fault::DeepBson { levels } => plain(envelope).write(&decompression_bombs::deep(*levels))?,
+        Fault::Twice => envelope.write(body)?.repeat(2),
         Fault::Refuse
         | Fault::Close
         | Fault::Reset
         | Fault::HalfClose
         | Fault::Stall
-        | Fault::Cut { .. }
         | Fault::Garbage { .. }
-        | Fault::Drip { .. }
         | Fault::Crossed
-        | Fault::HostileTexts { .. }
-        | Fault::Scram(_) => envelope.write(body),
-    }
+        | Fault::Scram(_) => envelope.write(body)?,
+    };
+    Ok((bytes, After::GoOn))
 }
 
 /// The same reply, but not compressed.

@@ -63,6 +63,27 @@ pub enum Output {
     Listen(bool),
 }
 
+impl Output {
+    /// The connection that it is about.
+    pub(super) const fn connection(&self) -> Option<ConnectionId> {
+        match self {
+            Self::Send { id, .. }
+            | Self::Close { id }
+            | Self::Fin { id }
+            | Self::Reset { id }
+            | Self::HalfClose { id }
+            | Self::StopReading { id }
+            | Self::ResumeReading { id } => Some(*id),
+            Self::Listen(_) => None,
+        }
+    }
+
+    /// Whether the server has forgotten the connection.
+    pub(super) const fn is_end(&self) -> bool {
+        matches!(self, Self::Close { .. } | Self::Fin { .. } | Self::Reset { .. })
+    }
+}
+
 impl ConnectionId {
     /// The number: it counts connections in the order in which they were accepted, from 1.
     #[must_use]

@@ -8,7 +8,7 @@ use cenote_core::wire::CompressorId;
 use thiserror::Error;
 
 use super::fault::Script;
-use super::topology::Topology;
+use super::topology::{LoadBalanced, Topology};
 use super::user::{AccessToken, AwsKey, Mechanism, User};
 
 /// The configuration of a server. [`Settings::default`] is a standalone server without users and
@@ -167,14 +167,8 @@ impl Settings {
         if self.scram.sha1_iterations == 0 || self.scram.sha256_iterations == 0 {
             return Err(SettingsError::NoIterations);
         }
-        match &self.topology {
-            Topology::LoadBalanced(balanced) if balanced.services == 0 => {
-                return Err(SettingsError::NoServices);
-            }
-            Topology::Standalone
-            | Topology::Mongos
-            | Topology::ReplicaSet(_)
-            | Topology::LoadBalanced(_) => {}
+        if self.topology == Topology::LoadBalanced(LoadBalanced { services: 0 }) {
+            return Err(SettingsError::NoServices);
         }
         self.check_users()
     }

@@ -130,10 +130,7 @@ impl TopologyState {
     /// New processes: nothing of before compares with them.
     pub(super) fn restart(&mut self, wall_clock: Duration, entropy: &mut Entropy) {
         self.process_ids = (0..self.services()).map(|_| entropy.object_id()).collect();
-        self.counter = match &self.topology {
-            Topology::ReplicaSet(_) => 6,
-            Topology::Standalone | Topology::Mongos | Topology::LoadBalanced(_) => 0,
-        };
+        self.counter = if self.is_replica_set() { 6 } else { 0 };
         self.elect(wall_clock);
     }
 
@@ -168,15 +165,10 @@ impl TopologyState {
 
     /// The same topology with another role; nothing changes outside a replica set.
     pub(super) fn change_role(&mut self, role: Role, wall_clock: Duration, entropy: &mut Entropy) {
-        match self.topology.clone() {
-            Topology::ReplicaSet(set) if set.role != role => {
-                let topology = Topology::ReplicaSet(ReplicaSet { role, ..set });
-                self.change(topology, wall_clock, entropy);
-            }
-            Topology::ReplicaSet(_)
-            | Topology::Standalone
-            | Topology::Mongos
-            | Topology::LoadBalanced(_) => {}
+        let Topology::ReplicaSet(set) = &self.topology else { return };
+        if set.role != role {
+            let topology = Topology::ReplicaSet(ReplicaSet { role, ..set.clone() });
+            self.change(topology, wall_clock, entropy);
         }
     }
 

@@ -57,49 +57,34 @@ pub(super) enum Listener {
     Unix(UnixListener),
 }
 
-/// A bound address that refuses connections, so that no other process gets it.
-#[derive(Debug)]
-enum Reserved {
-    Tcp(TcpSocket),
-    Unix,
-}
-
 impl ListenAddress {
     pub(super) fn listen(&self) -> io::Result<Listener> {
         match self {
-            Self::Tcp { .. } => self.reserve()?.listen(self),
+            Self::Tcp { .. } => self.listen_on(self.reserve()?),
             Self::Unix { path } => UnixListener::bind(path).map(Listener::Unix),
         }
     }
 
-    fn reserve(&self) -> io::Result<Reserved> {
-        match self {
-            Self::Tcp { port } => {
-                let socket = TcpSocket::new_v4()?;
-                socket.set_reuseaddr(true)?;
-                socket.bind(SocketAddr::from((Ipv4Addr::LOCALHOST, *port)))?;
-                Ok(Reserved::Tcp(socket))
-            }
-            Self::Unix { .. } => Ok(Reserved::Unix),
+    /// Binds a socket of TCP, which refuses connections, so that no other process gets the port.
+    fn reserve(&self) -> io::Result<Option<TcpSocket>> {
+        let Self::Tcp { port } = self else { return Ok(None) };
+        let socket = TcpSocket::new_v4()?;
+        socket.set_reuseaddr(true)?;
+        socket.bind(SocketAddr::from((Ipv4Addr::LOCALHOST, *port)))?;
+        Ok(Some(socket))
+    }
+
+    fn listen_on(&self, reserved: Option<TcpSocket>) -> io::Result<Listener> {
+        match reserved {
+            Some(socket) => socket.listen(WAITING).map(Listener::Tcp),
+            None => self.listen(),
         }
     }
 
     /// Stops listening, and removes the file of a UNIX domain socket.
     pub(super) fn vacate(&self) {
-        match self {
-            Self::Tcp { .. } => {}
-            Self::Unix { path } => {
-                let _ = fs::remove_file(path);
-            }
-        }
-    }
-}
-
-impl Reserved {
-    fn listen(self, place: &ListenAddress) -> io::Result<Listener> {
-        match self {
-            Self::Tcp(socket) => socket.listen(WAITING).map(Listener::Tcp),
-            Self::Unix => place.listen(),
+        if let Self::Unix { path } = self {
+            let _ = fs::remove_file(path);
         }
     }
 }
@@ -157,7 +142,7 @@ pub(super) async fn accept(
             let _ = listens.changed().await;
         }
         listener = loop {
-            match reserved.listen(&place) {
+            match place.listen_on(reserved) {
                 Ok(listener) => break listener,
                 Err(_) => reserved = again(|| place.reserve()).await,
             }

@@ -7,9 +7,9 @@ use std::ops::ControlFlow;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, ReadHalf, WriteHalf};
 use tokio::sync::mpsc::UnboundedReceiver;
 
-use super::host::{Host, Order};
+use super::host::Host;
 use super::socket::Transport;
-use crate::{ConnectionId, Peer};
+use crate::{ConnectionId, Output, Peer};
 
 /// How many bytes may wait for a peer that does not read. Until it does, nothing is read from it: a
 /// peer that sends without reading stalls only itself.
@@ -24,7 +24,7 @@ pub(super) async fn serve<T: Transport>(host: &Host, peer: Peer, transport: T) {
         id,
         orders,
         reader,
-        outgoing: Outgoing { writer, queue: VecDeque::new(), queued: 0, unflushed: false },
+        outgoing: Outgoing { writer, queue: VecDeque::new(), sent: 0, queued: 0, unflushed: false },
         dismissed: false,
         reads: true,
         input: vec![0; 16 * 1024],
@@ -54,7 +54,7 @@ pub(super) async fn serve<T: Transport>(host: &Host, peer: Peer, transport: T) {
 struct Connection<'a, T> {
     host: &'a Host,
     id: ConnectionId,
-    orders: UnboundedReceiver<Order>,
+    orders: UnboundedReceiver<Output>,
     reader: ReadHalf<T>,
     outgoing: Outgoing<T>,
     /// No order comes any more.
@@ -91,14 +91,12 @@ impl<T: Transport> Connection<'_, T> {
         }
     }
 
-    fn obey(&mut self, order: Option<Order>) -> ControlFlow<End> {
+    fn obey(&mut self, order: Option<Output>) -> ControlFlow<End> {
         match order {
-            Some(Order::Send(bytes)) => self.outgoing.push(Item::Bytes { bytes, sent: 0 }),
-            Some(Order::HalfClose) => self.outgoing.push(Item::HalfClose),
-            Some(Order::Close) => self.outgoing.push(Item::Close),
-            Some(Order::Fin) => self.outgoing.push(Item::Fin),
-            Some(Order::Read(reads)) => self.reads = reads,
-            Some(Order::Reset) => return ControlFlow::Break(End::Reset),
+            Some(Output::StopReading { .. }) => self.reads = false,
+            Some(Output::ResumeReading { .. }) => self.reads = true,
+            Some(Output::Reset { .. }) => return ControlFlow::Break(End::Reset),
+            Some(order) => self.outgoing.push(order),
             // `Close` was the last order, and waits for its turn.
             None => self.dismissed = true,
         }
@@ -109,25 +107,20 @@ impl<T: Transport> Connection<'_, T> {
 /// What is to be sent, in order.
 struct Outgoing<T> {
     writer: WriteHalf<T>,
-    queue: VecDeque<Item>,
+    queue: VecDeque<Output>,
+    /// Bytes of the first one that were sent.
+    sent: usize,
     /// Bytes in the queue.
     queued: usize,
     unflushed: bool,
 }
 
-enum Item {
-    Bytes { bytes: Vec<u8>, sent: usize },
-    HalfClose,
-    Close,
-    Fin,
-}
-
 impl<T: Transport> Outgoing<T> {
-    fn push(&mut self, item: Item) {
-        if let Item::Bytes { bytes, .. } = &item {
+    fn push(&mut self, output: Output) {
+        if let Output::Send { bytes, .. } = &output {
             self.queued += bytes.len();
         }
-        self.queue.push_back(item);
+        self.queue.push_back(output);
     }
 
     fn is_busy(&self) -> bool {
@@ -136,35 +129,34 @@ impl<T: Transport> Outgoing<T> {
 
     /// One write, flush or end. Dropped while it waits, it has done nothing yet.
     async fn progress(&mut self) -> io::Result<ControlFlow<End>> {
-        match self.queue.front_mut() {
-            Some(Item::Bytes { bytes, sent }) => {
-                let rest = bytes.get(*sent..).unwrap_or_default();
+        match self.queue.front() {
+            Some(Output::Send { bytes, .. }) => {
+                let rest = bytes.get(self.sent..).unwrap_or_default();
                 let count = self.writer.write(rest).await?;
-                *sent += count;
+                self.sent += count;
                 self.queued -= count;
                 self.unflushed = true;
-                if *sent == bytes.len() {
+                if self.sent == bytes.len() {
+                    self.sent = 0;
                     self.queue.pop_front();
                 } else if count == 0 {
                     return Err(io::ErrorKind::WriteZero.into());
                 }
             }
-            None => {
-                self.writer.flush().await?;
-                self.unflushed = false;
-            }
-            Some(Item::HalfClose) => {
+            Some(Output::HalfClose { .. }) => {
                 self.writer.shutdown().await?;
                 self.queue.pop_front();
                 self.unflushed = false;
             }
-            Some(Item::Close) => {
+            end => {
+                let end = end.map(|end| matches!(end, Output::Fin { .. }));
                 self.writer.flush().await?;
-                return Ok(ControlFlow::Break(End::Closed));
-            }
-            Some(Item::Fin) => {
-                self.writer.flush().await?;
-                return Ok(ControlFlow::Break(End::Fin));
+                self.unflushed = false;
+                match end {
+                    Some(true) => return Ok(ControlFlow::Break(End::Fin)),
+                    Some(false) => return Ok(ControlFlow::Break(End::Closed)),
+                    None => {}
+                }
             }
         }
         Ok(ControlFlow::Continue(()))

@@ -23,19 +23,8 @@ pub(super) struct Host {
 #[derive(Debug)]
 struct Desk {
     server: Server,
-    orders: BTreeMap<ConnectionId, mpsc::UnboundedSender<Order>>,
+    orders: Orders,
     deadline: Option<Duration>,
-}
-
-/// What a connection is told to do.
-#[derive(Debug)]
-pub(super) enum Order {
-    Send(Vec<u8>),
-    Close,
-    Fin,
-    Reset,
-    HalfClose,
-    Read(bool),
 }
 
 /// Whether to listen, as the server wants it, and as the acceptor does it.
@@ -68,7 +57,7 @@ impl Host {
         result
     }
 
-    pub(super) fn accepted(&self, peer: Peer) -> (ConnectionId, mpsc::UnboundedReceiver<Order>) {
+    pub(super) fn accepted(&self, peer: Peer) -> (ConnectionId, mpsc::UnboundedReceiver<Output>) {
         let (sender, receiver) = mpsc::unbounded_channel();
         let id = self.run(|server, now, orders| {
             let id = server.accepted(now, peer);
@@ -126,7 +115,7 @@ impl Host {
     }
 }
 
-type Orders = BTreeMap<ConnectionId, mpsc::UnboundedSender<Order>>;
+type Orders = BTreeMap<ConnectionId, mpsc::UnboundedSender<Output>>;
 
 impl Host {
     fn desk(&self) -> MutexGuard<'_, Desk> {
@@ -150,34 +139,18 @@ impl Host {
     }
 
     fn carry_out(&self, orders: &mut Orders, output: Output) {
-        match output {
-            Output::Send { id, bytes } => order(orders, id, Order::Send(bytes)),
-            Output::HalfClose { id } => order(orders, id, Order::HalfClose),
-            Output::StopReading { id } => order(orders, id, Order::Read(false)),
-            Output::ResumeReading { id } => order(orders, id, Order::Read(true)),
-            Output::Close { id } => {
-                order(orders, id, Order::Close);
-                orders.remove(&id);
-            }
-            Output::Fin { id } => {
-                order(orders, id, Order::Fin);
-                orders.remove(&id);
-            }
-            Output::Reset { id } => {
-                order(orders, id, Order::Reset);
-                orders.remove(&id);
-            }
-            Output::Listen(wanted) => {
-                self.listening.wanted.send_replace(wanted);
-            }
+        if let Output::Listen(wanted) = output {
+            self.listening.wanted.send_replace(wanted);
         }
-    }
-}
-
-/// A connection whose socket has failed takes no more orders, and needs none.
-fn order(orders: &Orders, id: ConnectionId, order: Order) {
-    if let Some(connection) = orders.get(&id) {
-        let _ = connection.send(order);
+        let Some(id) = output.connection() else { return };
+        let is_end = output.is_end();
+        if let Some(connection) = orders.get(&id) {
+            // One whose socket has failed takes no more orders, and needs none.
+            let _ = connection.send(output);
+        }
+        if is_end {
+            orders.remove(&id);
+        }
     }
 }
 
