@@ -12,7 +12,6 @@ use super::commands::{Answer, Context};
 use super::refusal::{Refusal, code};
 use super::request::{self, mismatch, whole};
 use super::session::Session;
-use super::topology::Service;
 use super::world::World;
 
 /// A client that wants to hear of the next change of the topology, and at the latest after some
@@ -59,7 +58,7 @@ pub(super) fn run(context: &mut Context<'_>) -> Result<Answer, Refusal> {
     if let Some((wait, true)) = wait {
         return Ok(Answer::Wait(wait));
     }
-    let mut reply = describe(world, session.service, session.id.0, shape, *now);
+    let mut reply = describe(shape, world, session, *now);
     negotiate(context, &mut reply)?;
     Ok(match wait {
         Some((wait, _)) if wait.exhaust => Answer::Stream(reply, wait),
@@ -67,24 +66,14 @@ pub(super) fn run(context: &mut Context<'_>) -> Result<Answer, Refusal> {
     })
 }
 
-/// What a hello says that was waited for: nothing of the handshake.
-pub(super) fn after_wait(
-    wait: &Wait,
-    world: &World,
-    session: &Session,
-    now: Duration,
-) -> RawDocumentBuf {
-    describe(world, session.service, session.id.0, wait.shape, now)
-}
-
 /// The wire version of MongoDB 4.4, the first that streams.
 const STREAMING: i32 = 9;
 
-fn describe(
-    world: &World,
-    service: Service,
-    connection: u64,
+/// What a hello says, without the handshake: all of one that was waited for.
+pub(super) fn describe(
     shape: Shape,
+    world: &World,
+    session: &Session,
     now: Duration,
 ) -> RawDocumentBuf {
     let mut reply = RawDocumentBuf::new();
@@ -93,7 +82,7 @@ fn describe(
     }
     world.topology.describe(shape.modern, world.wall_clock(now), &mut reply);
     if *world.options.wire_versions.end() >= STREAMING {
-        reply.append(cstr!("topologyVersion"), world.topology.version(service));
+        reply.append(cstr!("topologyVersion"), world.topology.version(session.service));
     }
     let limits = &world.options.limits;
     let number = |limit: u32| i32::try_from(limit).unwrap_or(i32::MAX);
@@ -102,7 +91,7 @@ fn describe(
     reply.append(cstr!("maxWriteBatchSize"), number(limits.write_batch));
     reply.append(cstr!("localTime"), world.local_time(now));
     reply.append(cstr!("logicalSessionTimeoutMinutes"), 30);
-    reply.append(cstr!("connectionId"), i32::try_from(connection).unwrap_or(i32::MAX));
+    reply.append(cstr!("connectionId"), i32::try_from(session.id.0).unwrap_or(i32::MAX));
     reply.append(cstr!("minWireVersion"), *world.options.wire_versions.start());
     reply.append(cstr!("maxWireVersion"), *world.options.wire_versions.end());
     reply.append(cstr!("readOnly"), false);

@@ -140,6 +140,11 @@ impl Refusal {
         Self { code, message: message.into(), labels: Vec::new() }
     }
 
+    /// What a real server could do.
+    pub(super) fn cannot(what: &str) -> Self {
+        Self::new(code::NOT_IMPLEMENTED, format!("this server cannot do {what}"))
+    }
+
     /// The error that a command gets from the fail point `failCommand` with this `errorCode`.
     #[must_use]
     pub fn by_fail_point(code: i32) -> Self {

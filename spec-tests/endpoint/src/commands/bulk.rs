@@ -75,8 +75,7 @@ fn insert<'a>(
 ) -> Result<(&'a Namespace, &'a RawDocument), Refusal> {
     let name = first_key(operation);
     if name != "insert" {
-        let message = format!("this server can do inserts in bulkWrite, and cannot do '{name}'");
-        return Err(Refusal::new(code::NOT_IMPLEMENTED, message));
+        return Err(Refusal::cannot(&format!("'{name}' in bulkWrite, but inserts")));
     }
     let index = request::get(operation, name)?.and_then(whole);
     let index = index.and_then(|index| usize::try_from(index).ok());

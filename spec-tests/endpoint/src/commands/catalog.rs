@@ -2,14 +2,13 @@
 
 use bson::rawdoc;
 
-use super::cursors::{first_batch, give};
+use super::cursors::{first_batch_of_cursor, give};
 use super::read::filter;
 use super::write::full;
 use super::{Answer, Context, namespace};
 use crate::data::{Namespace, Source};
 use crate::refusal::{Refusal, code};
 use crate::replies;
-use crate::request::{self, whole};
 
 /// Those that every server has.
 const DATABASES: [&str; 3] = ["admin", "config", "local"];
@@ -60,11 +59,7 @@ pub(super) fn list_collections(context: &mut Context<'_>) -> Result<Answer, Refu
         document
     });
     let made = described.filter(|document| filter.matches(document)).collect();
-    let size = match request.document("cursor")? {
-        Some(options) => request::get(options, "batchSize")?.and_then(whole),
-        None => None,
-    };
-    let size = first_batch(size.and_then(|size| u64::try_from(size).ok()));
+    let size = first_batch_of_cursor(request)?;
     let collection = "$cmd.listCollections".to_owned();
     give(context, Namespace { database, collection }, Source::Made(made), size, false)
 }

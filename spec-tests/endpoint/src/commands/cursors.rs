@@ -7,13 +7,20 @@ use super::read::count;
 use super::{Answer, Context};
 use crate::data::{Cursor, Namespace, Source};
 use crate::refusal::{Refusal, code};
-use crate::request::{mismatch, whole};
+use crate::request::{self, Request, mismatch, whole};
 
 /// Documents of a first batch, if the client says nothing.
 const FIRST_BATCH: u64 = 101;
 
 pub(super) fn first_batch(size: Option<u64>) -> usize {
     usize::try_from(size.unwrap_or(FIRST_BATCH)).unwrap_or(usize::MAX)
+}
+
+/// The first batch as `cursor: { batchSize }` has it.
+pub(super) fn first_batch_of_cursor(request: &Request) -> Result<usize, Refusal> {
+    let options = request.document("cursor")?;
+    let size = options.map(|options| request::get(options, "batchSize")).transpose()?.flatten();
+    Ok(first_batch(size.and_then(whole).and_then(|size| u64::try_from(size).ok())))
 }
 
 /// The first batch of a result, and a cursor for the rest, if there is one and it is wanted.

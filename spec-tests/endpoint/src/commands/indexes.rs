@@ -2,12 +2,12 @@
 
 use bson::{RawBsonRef, rawdoc};
 
-use super::cursors::{first_batch, give};
+use super::cursors::{first_batch_of_cursor, give};
 use super::write::{batch, full};
 use super::{Answer, Context, namespace};
 use crate::data::{Collection, Source};
 use crate::refusal::{Refusal, code};
-use crate::request::{self, mismatch, whole};
+use crate::request::{self, mismatch};
 
 pub(super) fn create_indexes(context: &mut Context<'_>) -> Result<Answer, Refusal> {
     let namespace = namespace(context.request)?;
@@ -72,11 +72,7 @@ pub(super) fn list_indexes(context: &mut Context<'_>) -> Result<Answer, Refusal>
     let others = collection.indexes();
     let others = others.map(|(name, key)| rawdoc! { "v": 2, "key": key.to_owned(), "name": name });
     let made = std::iter::once(first).chain(others).collect();
-    let size = match context.request.document("cursor")? {
-        Some(options) => request::get(options, "batchSize")?.and_then(whole),
-        None => None,
-    };
-    let size = first_batch(size.and_then(|size| u64::try_from(size).ok()));
+    let size = first_batch_of_cursor(context.request)?;
     give(context, namespace, Source::Made(made), size, false)
 }
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use bson::raw::{RawArray, RawDocumentBuf};
 use bson::{RawBsonRef, RawDocument, rawdoc};
 
-use super::cursors::{first_batch, give};
+use super::cursors::{first_batch, first_batch_of_cursor, give};
 use super::sort::sort;
 use super::{Answer, Context, namespace};
 use crate::data::{self, Filter, Namespace, Source};
@@ -53,8 +53,7 @@ pub(super) fn distinct(context: &mut Context<'_>) -> Result<Answer, Refusal> {
     let filter = filter(request, "query")?;
     let Some(key) = request.text("key")? else { return Err(mismatch("distinct.key", "string")) };
     if key.contains('.') {
-        let message = format!("this server cannot do 'distinct' of '{key}', which is a path");
-        return Err(Refusal::new(code::NOT_IMPLEMENTED, message));
+        return Err(Refusal::cannot(&format!("'distinct' of '{key}', which is a path")));
     }
     let collection = context.world.store.get(&namespace).into_iter();
     let found = collection.flat_map(|collection| collection.scan(&filter, 0));
@@ -88,13 +87,12 @@ pub(super) fn aggregate(context: &mut Context<'_>) -> Result<Answer, Refusal> {
         return list_local_sessions(context);
     }
     let namespace = namespace(request)?;
-    let Some(options) = request.document("cursor")? else {
+    if request.document("cursor")?.is_none() {
         let message = "The 'cursor' option is required, except for aggregate with the explain \
                        argument";
         return Err(Refusal::new(code::FAILED_TO_PARSE, message));
-    };
-    let size = request::get(options, "batchSize")?.and_then(whole);
-    let size = first_batch(size.and_then(|size| u64::try_from(size).ok()));
+    }
+    let size = first_batch_of_cursor(request)?;
     let plan = Plan::read(pipeline)?;
     let source = match plan.counted {
         None => Source::Scan { filter: plan.filter, from: 0, skip: plan.skip, left: plan.limit },
@@ -170,11 +168,8 @@ impl Plan {
                 self.counted = Some(Counted { group: None, field });
             }
             _ => {
-                let message = format!(
-                    "this server can match, skip, limit and count in this order, and cannot do \
-                     '{name}' here"
-                );
-                return Err(Refusal::new(code::NOT_IMPLEMENTED, message));
+                let others = "match, skip, limit and count, in this order";
+                return Err(Refusal::cannot(&format!("'{name}' here, but {others}")));
             }
         }
         Ok(())
@@ -184,10 +179,7 @@ impl Plan {
 impl Counted {
     /// `{ _id: constant, field: { $sum: 1 } }`.
     fn of_group(group: &RawDocument) -> Result<Self, Refusal> {
-        let cannot = || {
-            let message = "this server can group by a constant, and count with { $sum: 1 }, alone";
-            Refusal::new(code::NOT_IMPLEMENTED, message)
-        };
+        let cannot = || Refusal::cannot("more in '$group' than { _id: constant, n: { $sum: 1 } }");
         let mut fields = group.into_iter().flatten();
         let (Some((id, constant)), Some((field, sum)), None) =
             (fields.next(), fields.next(), fields.next())
@@ -235,8 +227,7 @@ pub(super) fn count(request: &Request, key: &str) -> Result<Option<u64>, Refusal
 pub(super) fn refuse_unless_empty(request: &Request, keys: &[&str]) -> Result<(), Refusal> {
     for key in keys {
         if request.document(key)?.is_some_and(|document| !document.is_empty()) {
-            let message = format!("this server cannot do '{key}'");
-            return Err(Refusal::new(code::NOT_IMPLEMENTED, message));
+            return Err(Refusal::cannot(&format!("'{key}'")));
         }
     }
     Ok(())

@@ -49,8 +49,7 @@ fn check_order(documents: &[RawDocumentBuf], name: &str) -> Result<(), Refusal> 
     if is_comparable(first) && values.all(is_comparable) {
         return Ok(());
     }
-    let message = format!("this server cannot sort by '{name}', whose values are of several kinds");
-    Err(Refusal::new(code::NOT_IMPLEMENTED, message))
+    Err(Refusal::cannot(&format!("'sort' by '{name}', whose values are of several kinds")))
 }
 
 fn order(one: &RawDocument, other: &RawDocument, name: &str) -> Ordering {

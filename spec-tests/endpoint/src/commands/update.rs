@@ -4,7 +4,7 @@ use bson::raw::{RawArrayBuf, RawDocumentBuf, cstr};
 use bson::{RawBson, RawBsonRef, RawDocument, rawdoc};
 
 use super::read::{filter, refuse_unless_empty};
-use super::write::{batch, full, insert_one, ordered, write_error, written};
+use super::write::{full, insert_one, write_each, written};
 use super::{Answer, Context, namespace};
 use crate::data::{Collection, Filter, Namespace, Update};
 use crate::refusal::{Refusal, code};
@@ -13,27 +13,16 @@ use crate::world::World;
 
 pub(super) fn update(context: &mut Context<'_>) -> Result<Answer, Refusal> {
     let namespace = namespace(context.request)?;
-    let updates = batch(context, "updates")?;
-    let ordered = ordered(context.request)?;
-    let mut total = Outcome::default();
-    let (mut upserted, mut errors) = (RawArrayBuf::new(), RawArrayBuf::new());
-    for (index, update) in (0_i32..).zip(updates) {
-        match update_some(context.world, &namespace, update) {
-            Ok(Outcome { matched, modified, inserted }) => {
-                total.matched += matched;
-                total.modified += modified;
-                if let Some(id) = inserted {
-                    upserted.push(rawdoc! { "index": index, "_id": id });
-                }
-            }
-            Err(refusal) => {
-                errors.push(write_error(index, &refusal));
-                if ordered {
-                    break;
-                }
-            }
+    let (mut total, mut upserted) = (Outcome::default(), RawArrayBuf::new());
+    let errors = write_each(context, "updates", |world, index, update| {
+        let Outcome { matched, modified, inserted } = update_some(world, &namespace, update)?;
+        total.matched += matched;
+        total.modified += modified;
+        if let Some(id) = inserted {
+            upserted.push(rawdoc! { "index": index, "_id": id });
         }
-    }
+        Ok(())
+    })?;
     let mut reply = rawdoc! { "n": total.matched, "nModified": total.modified };
     if !upserted.is_empty() {
         reply.append(cstr!("upserted"), upserted);
@@ -48,8 +37,7 @@ pub(super) fn find_and_modify(context: &mut Context<'_>) -> Result<Answer, Refus
     refuse_unless_empty(request, &["sort", "fields"])?;
     for key in ["new", "upsert"] {
         if request.boolean(key)? == Some(true) {
-            let message = format!("this server cannot do '{key}' in findAndModify");
-            return Err(Refusal::new(code::NOT_IMPLEMENTED, message));
+            return Err(Refusal::cannot(&format!("'{key}' in findAndModify")));
         }
     }
     let query = filter(request, "query")?;

@@ -11,23 +11,35 @@ use crate::world::World;
 
 pub(super) fn insert(context: &mut Context<'_>) -> Result<Answer, Refusal> {
     let namespace = namespace(context.request)?;
-    let documents = batch(context, "documents")?;
+    let mut count = 0;
+    let errors = write_each(context, "documents", |world, _, document| {
+        if !world.store.create(&namespace) {
+            return Err(full());
+        }
+        insert_one(world, &namespace, document).map(|()| count += 1)
+    })?;
+    Ok(written(rawdoc! { "n": count }, errors))
+}
+
+/// Does each write of a batch, and gives the errors; with `ordered` the first one ends it.
+pub(super) fn write_each(
+    context: &mut Context<'_>,
+    key: &str,
+    mut write: impl FnMut(&mut World, i32, &RawDocument) -> Result<(), Refusal>,
+) -> Result<RawArrayBuf, Refusal> {
+    let writes = batch(context, key)?;
     let ordered = ordered(context.request)?;
-    if !context.world.store.create(&namespace) {
-        return Err(full());
-    }
-    let (mut count, mut errors) = (0, RawArrayBuf::new());
-    for (index, document) in (0_i32..).zip(documents) {
-        let Err(refusal) = insert_one(context.world, &namespace, document) else {
-            count += 1;
+    let mut errors = RawArrayBuf::new();
+    for (index, document) in (0_i32..).zip(writes) {
+        let Err(Refusal { code, message, .. }) = write(context.world, index, document) else {
             continue;
         };
-        errors.push(write_error(index, &refusal));
+        errors.push(rawdoc! { "index": index, "code": code, "errmsg": message });
         if ordered {
             break;
         }
     }
-    Ok(written(rawdoc! { "n": count }, errors))
+    Ok(errors)
 }
 
 pub(super) fn insert_one(
@@ -65,20 +77,12 @@ pub(super) fn insert_one(
 
 pub(super) fn delete(context: &mut Context<'_>) -> Result<Answer, Refusal> {
     let namespace = namespace(context.request)?;
-    let deletes = batch(context, "deletes")?;
-    let ordered = ordered(context.request)?;
-    let (mut count, mut errors) = (0, RawArrayBuf::new());
-    for (index, delete) in (0_i32..).zip(deletes) {
-        match delete_some(context.world, &namespace, delete) {
-            Ok(removed) => count += i32::try_from(removed).unwrap_or(i32::MAX),
-            Err(refusal) => {
-                errors.push(write_error(index, &refusal));
-                if ordered {
-                    break;
-                }
-            }
-        }
-    }
+    let mut count = 0;
+    let errors = write_each(context, "deletes", |world, _, delete| {
+        let removed = delete_some(world, &namespace, delete)?;
+        count += i32::try_from(removed).unwrap_or(i32::MAX);
+        Ok(())
+    })?;
     Ok(written(rawdoc! { "n": count }, errors))
 }
 
@@ -129,10 +133,6 @@ pub(super) fn batch<'a>(context: &Context<'a>, key: &str) -> Result<Vec<&'a RawD
 /// Whether the first error ends a batch.
 pub(super) fn ordered(request: &Request) -> Result<bool, Refusal> {
     Ok(request.get("ordered")?.and_then(truth).unwrap_or(true))
-}
-
-pub(super) fn write_error(index: i32, refusal: &Refusal) -> RawDocumentBuf {
-    rawdoc! { "index": index, "code": refusal.code, "errmsg": refusal.message.as_str() }
 }
 
 /// The reply to a write: that some documents failed is no error of the command.

@@ -174,7 +174,7 @@ impl Connection {
         match std::mem::replace(&mut self.turn, Turn::Ready) {
             Turn::Blocked { job, .. } => self.finish(hub, *job),
             Turn::Awaiting { wait, reply, .. } => {
-                let body = hello::after_wait(&wait, hub.world, &self.session, hub.now);
+                let body = hello::describe(wait.shape, hub.world, &self.session, hub.now);
                 self.stream(hub, *reply, body, wait);
             }
             Turn::Dripping { mut drip, then } => {

@@ -152,7 +152,7 @@ impl Connection {
                         self.wait(hub, next, wait);
                     }
                     None => {
-                        let body = hello::after_wait(&wait, hub.world, &self.session, hub.now);
+                        let body = hello::describe(wait.shape, hub.world, &self.session, hub.now);
                         self.stream(hub, next, body, wait);
                     }
                 };

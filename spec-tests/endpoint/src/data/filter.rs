@@ -47,10 +47,7 @@ impl Filter {
                 "$comment" => {}
                 "$where" if slow::is_known(value) => {}
                 name if name.starts_with('$') || name.contains('.') => {
-                    let message = format!(
-                        "this server filters by top-level fields alone, and cannot do '{name}'"
-                    );
-                    return Err(Refusal::new(code::NOT_IMPLEMENTED, message));
+                    return Err(Refusal::cannot(&format!("'{name}' in a filter")));
                 }
                 name => read.add(name, value)?,
             }

@@ -33,7 +33,7 @@ impl Update {
     /// An update that this server cannot do.
     pub(in super::super) fn read(update: RawBsonRef<'_>) -> Result<Self, Refusal> {
         let Some(update) = update.as_document() else {
-            return Err(cannot("an update with a pipeline"));
+            return Err(Refusal::cannot("an update with a pipeline"));
         };
         if !first_key(update).starts_with('$') {
             return Ok(Self::Replace(update.to_owned()));
@@ -76,13 +76,13 @@ impl Update {
 impl Change {
     fn read(operator: &str, field: &str, value: RawBsonRef<'_>) -> Result<Self, Refusal> {
         if field.contains('.') || field.starts_with('$') {
-            return Err(cannot(&format!("an update of '{field}'")));
+            return Err(Refusal::cannot(&format!("an update of '{field}'")));
         }
         let kind = match operator {
             "$set" => Kind::Set(value.into()),
             "$inc" => Kind::Add(value.into()),
             "$unset" => Kind::Unset,
-            operator => return Err(cannot(&format!("'{operator}'"))),
+            operator => return Err(Refusal::cannot(&format!("'{operator}'"))),
         };
         Ok(Self { field: field.to_owned(), kind })
     }
@@ -157,10 +157,6 @@ fn sum(a: RawBsonRef<'_>, b: RawBsonRef<'_>) -> Option<RawBson> {
     }
     let number = |value| real(value).or_else(|| whole(value).map(|whole| whole as f64));
     Some(RawBson::Double(number(a)? + number(b)?))
-}
-
-fn cannot(what: &str) -> Refusal {
-    Refusal::new(code::NOT_IMPLEMENTED, format!("this server cannot do {what}"))
 }
 
 #[cfg(test)]

@@ -171,8 +171,7 @@ fn documents_are_counted_in_both_ways() {
     assert_eq!(batch, &vec![bson::bson!({ "_id": 1, "n": 4 })]);
     let reply = world.good(id, "test", &count(rawdoc! { "even": 7 }));
     assert!(reply.get_document("cursor").unwrap().get_array("firstBatch").unwrap().is_empty());
-    let stages: RawArrayBuf = [rawdoc! { "$lookup": {} }].into_iter().collect();
-    let command = rawdoc! { "aggregate": "birds", "pipeline": stages, "cursor": {} };
+    let command = rawdoc! { "aggregate": "birds", "pipeline": [{ "$lookup": {} }], "cursor": {} };
     assert_eq!(world.refused(id, "test", &command), 238);
 }
 
@@ -243,9 +242,8 @@ fn indexes_are_created_and_dropped() {
     let drop = |index: &str| rawdoc! { "dropIndexes": "birds", "index": index };
     assert_eq!(world.refused(id, "test", &drop("*")), 26);
     for name in ["x_1", "y_1", "z_1"] {
-        let indexes: RawArrayBuf =
-            [rawdoc! { "name": name, "key": { "x": 1 } }].into_iter().collect();
-        world.good(id, "test", &rawdoc! { "createIndexes": "birds", "indexes": indexes });
+        let index = rawdoc! { "name": name, "key": { "x": 1 } };
+        world.good(id, "test", &rawdoc! { "createIndexes": "birds", "indexes": [index] });
     }
     for (name, before) in [("y_1", 4), ("*", 3), ("*", 1)] {
         let reply = world.good(id, "test", &drop(name));
@@ -259,8 +257,8 @@ fn indexes_are_created_and_dropped() {
 #[test]
 fn there_are_no_sessions_to_list() {
     let (mut world, id) = with_birds(1);
-    let stages: RawArrayBuf = [rawdoc! { "$listLocalSessions": {} }].into_iter().collect();
-    let command = rawdoc! { "aggregate": 1, "pipeline": stages, "cursor": {} };
+    let command =
+        rawdoc! { "aggregate": 1, "pipeline": [{ "$listLocalSessions": {} }], "cursor": {} };
     assert_eq!(batch(&world.good(id, "test", &command)), (Vec::new(), 0));
 }
 
@@ -342,8 +340,7 @@ fn a_secondary_takes_no_writes_and_only_some_reads() {
     let topology = Topology::ReplicaSet(set);
     let mut world = World::new(Settings { topology, ..Settings::seeded(1) });
     let id = world.connect();
-    let documents: RawArrayBuf = [rawdoc! { "_id": 1 }].into_iter().collect();
-    let insert = rawdoc! { "insert": "birds", "documents": documents };
+    let insert = rawdoc! { "insert": "birds", "documents": [{ "_id": 1 }] };
     let reply = world.run(id, "test", &insert);
     assert_eq!(reply.get_i32("code").unwrap(), 10107);
     assert_eq!(reply.get_str("codeName").unwrap(), "NotWritablePrimary");
