@@ -29,7 +29,7 @@ pub enum Condition {
     At(Comparison, TimePoint),
 }
 
-/// A count of the pool: its place in [`COUNTS`].
+/// A count of the pool: its place in `COUNTS`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Count(usize);
 
@@ -45,7 +45,7 @@ const COUNTS: [(&str, Counter); 7] = [
     ("created", |pool| pool.connections_created),
 ];
 
-/// A comparison of two numbers: its place in [`COMPARISONS`].
+/// A comparison of two numbers: its place in `COMPARISONS`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Comparison(usize);
 
