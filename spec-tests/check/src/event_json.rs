@@ -230,48 +230,72 @@ mod tests {
 
     use super::*;
 
-    fn both(event: &Event<&str>) -> [String; 2] {
+    /// Lines begin with the time, name the unit of durations, and tell errors and requests.
+    #[test]
+    fn each_rendering_has_its_fields() {
         let (address, at) = ("a:1".parse().unwrap(), Duration::from_millis(1500));
-        [official(event, &address), line(event, &address, at)]
-            .map(|json| serde_json::to_string(&json).unwrap())
-    }
-
-    #[test]
-    fn lines_begin_with_the_time_and_name_the_unit_of_durations() {
-        let (request, duration) = (WaiterId(4711), Duration::from_micros(410).into());
-        assert_eq!(
-            both(&Event::ConnectionCheckedOut { connection_id: 3, request, duration }),
-            [
-                r#"{"type":"ConnectionCheckedOut","address":"a:1","connectionId":3,"duration":0.41}"#,
-                r#"{"at":1.5,"type":"ConnectionCheckedOut","address":"a:1","connectionId":3,"request":4711,"durationMS":0.41}"#,
-            ]
-        );
-    }
-
-    #[test]
-    fn only_lines_tell_errors() {
-        let closed = Event::ConnectionClosed {
-            connection_id: 1,
-            reason: CloseReason::Error,
-            error: Some("eof"),
+        let (request, none) = (WaiterId(4711), Duration::ZERO.into());
+        let (connection_id, request_id) = (3, -7);
+        let duration = Duration::from_micros(410).into();
+        let (reason, error) = (CloseReason::Error, Some("eof"));
+        let cleared = |service_id| Event::ConnectionPoolCleared {
+            service_id,
+            interrupt_in_use_connections: false,
         };
-        assert_eq!(
-            both(&closed),
-            [
-                r#"{"type":"ConnectionClosed","address":"a:1","connectionId":1,"reason":"error"}"#,
-                r#"{"at":1.5,"type":"ConnectionClosed","address":"a:1","connectionId":1,"reason":"error","error":"eof"}"#,
-            ]
-        );
-        let error = CheckOutError::PoolClosed;
-        let (request, duration) = (WaiterId(4711), Duration::ZERO.into());
-        let failed = Event::ConnectionCheckOutFailed { request, error, duration };
-        assert_eq!(
-            both(&failed),
-            [
-                r#"{"type":"ConnectionCheckOutFailed","address":"a:1","duration":0,"reason":"poolClosed"}"#,
-                r#"{"at":1.5,"type":"ConnectionCheckOutFailed","address":"a:1","request":4711,"durationMS":0,"reason":"poolClosed","error":"Attempted to check out a connection from closed connection pool [a:1]"}"#,
-            ]
-        );
+        let failed = Event::ConnectionCheckOutFailed {
+            request,
+            error: CheckOutError::PoolClosed,
+            duration: none,
+        };
+        let pending_failed = Event::ConnectionPendingResponseFailed {
+            connection_id,
+            request_id,
+            duration: Duration::from_millis(2).into(),
+            reason: PendingResponseFailure::Timeout,
+        };
+        for (event, of_official, of_line) in [
+            (
+                Event::ConnectionCheckedOut { connection_id, request, duration },
+                r#""connectionId":3,"duration":0.41"#,
+                r#""connectionId":3,"request":4711,"durationMS":0.41"#,
+            ),
+            (
+                Event::ConnectionClosed { connection_id, reason, error },
+                r#""connectionId":3,"reason":"error""#,
+                r#""connectionId":3,"reason":"error","error":"eof""#,
+            ),
+            (
+                failed,
+                r#""duration":0,"reason":"poolClosed""#,
+                r#""request":4711,"durationMS":0,"reason":"poolClosed","error":"Attempted to check out a connection from closed connection pool [a:1]""#,
+            ),
+            (
+                Event::ConnectionPendingResponseStarted { connection_id, request_id },
+                r#""connectionId":3,"requestId":-7"#,
+                r#""connectionId":3,"requestId":-7"#,
+            ),
+            (
+                pending_failed,
+                r#""connectionId":3,"requestId":-7,"duration":2,"reason":"timeout""#,
+                r#""connectionId":3,"requestId":-7,"durationMS":2,"reason":"timeout""#,
+            ),
+            (
+                cleared(None),
+                r#""interruptInUseConnections":false"#,
+                r#""interruptInUseConnections":false"#,
+            ),
+            (
+                cleared(Some(ServiceId([10; 12]))),
+                r#""serviceId":"0a0a0a0a0a0a0a0a0a0a0a0a","interruptInUseConnections":false"#,
+                r#""serviceId":"0a0a0a0a0a0a0a0a0a0a0a0a","interruptInUseConnections":false"#,
+            ),
+        ] {
+            let named = format!(r#""type":"{}","address":"a:1""#, event.name());
+            let json = serde_json::to_string(&official(&event, &address)).unwrap();
+            assert_eq!(json, format!("{{{named},{of_official}}}"));
+            let json = serde_json::to_string(&line(&event, &address, at)).unwrap();
+            assert_eq!(json, format!(r#"{{"at":1.5,{named},{of_line}}}"#));
+        }
     }
 
     #[test]
@@ -298,45 +322,6 @@ mod tests {
                 "maxConnecting": 3,
                 "waitQueueTimeoutMS": 1000,
             })
-        );
-    }
-
-    #[test]
-    fn pending_responses_have_the_id_of_their_request() {
-        let (connection_id, request_id) = (3, -7);
-        let started = Event::ConnectionPendingResponseStarted { connection_id, request_id };
-        assert_eq!(
-            both(&started)[0],
-            r#"{"type":"ConnectionPendingResponseStarted","address":"a:1","connectionId":3,"requestId":-7}"#
-        );
-        let failed = Event::ConnectionPendingResponseFailed {
-            connection_id,
-            request_id,
-            duration: Duration::from_millis(2).into(),
-            reason: PendingResponseFailure::Timeout,
-        };
-        assert_eq!(
-            both(&failed),
-            [
-                r#"{"type":"ConnectionPendingResponseFailed","address":"a:1","connectionId":3,"requestId":-7,"duration":2,"reason":"timeout"}"#,
-                r#"{"at":1.5,"type":"ConnectionPendingResponseFailed","address":"a:1","connectionId":3,"requestId":-7,"durationMS":2,"reason":"timeout"}"#,
-            ]
-        );
-    }
-
-    #[test]
-    fn a_clear_always_says_whether_it_interrupts() {
-        let cleared = |service_id| Event::ConnectionPoolCleared {
-            service_id,
-            interrupt_in_use_connections: false,
-        };
-        assert_eq!(
-            both(&cleared(None))[0],
-            r#"{"type":"ConnectionPoolCleared","address":"a:1","interruptInUseConnections":false}"#
-        );
-        assert_eq!(
-            both(&cleared(Some(ServiceId([10; 12]))))[0],
-            r#"{"type":"ConnectionPoolCleared","address":"a:1","serviceId":"0a0a0a0a0a0a0a0a0a0a0a0a","interruptInUseConnections":false}"#
         );
     }
 }

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use bson::raw::RawArray;
 use bson::{RawBsonRef, RawDocument, RawDocumentBuf};
 
 use super::commands::Definition;
@@ -175,8 +174,7 @@ impl Effect {
         Ok(Self {
             commands: match get("failCommands")? {
                 None => Vec::new(),
-                Some(RawBsonRef::Array(names)) => strings(names, "data.failCommands")?,
-                Some(_) => return Err(mismatch("data.failCommands", "array")),
+                Some(names) => strings(names, "data.failCommands")?,
             },
             app_name: match get("appName")? {
                 None => None,
@@ -188,7 +186,9 @@ impl Effect {
                 close: flag("closeConnection")?,
                 error,
                 labels: match get("errorLabels")? {
-                    Some(RawBsonRef::Array(labels)) => Some(strings(labels, "data.errorLabels")?),
+                    Some(labels @ RawBsonRef::Array(_)) => {
+                        Some(strings(labels, "data.errorLabels")?)
+                    }
                     _ => None,
                 },
                 write_concern_error,
@@ -220,10 +220,8 @@ fn block_time(value: Option<RawBsonRef<'_>>) -> Result<Duration, Refusal> {
     Ok(Duration::from_millis(millis))
 }
 
-fn strings(array: &RawArray, what: &str) -> Result<Vec<String>, Refusal> {
-    let text = |value: Result<RawBsonRef<'_>, _>| Some(value.ok()?.as_str()?.to_owned());
-    let strings: Option<Vec<_>> = array.into_iter().map(text).collect();
-    strings.ok_or_else(|| mismatch(what, "array of strings"))
+fn strings(value: RawBsonRef<'_>, what: &str) -> Result<Vec<String>, Refusal> {
+    Ok(request::strings(value, what)?.into_iter().map(str::to_owned).collect())
 }
 
 fn bad(message: &str) -> Refusal {

@@ -101,7 +101,10 @@ pub(super) fn describe(
 /// The answers to what the client offers: compression, mechanisms, a first step of authentication,
 /// and the service behind the load balancer.
 fn negotiate(context: &mut Context<'_>, reply: &mut RawDocumentBuf) -> Result<(), Refusal> {
-    if let Some(names) = offered(context.request.get("compression")?)? {
+    // Without the field, nothing was said of compression.
+    let offered = context.request.get("compression")?.filter(|it| *it != RawBsonRef::Null);
+    if let Some(names) = offered {
+        let names = request::strings(names, "hello.compression")?;
         let agreed = |name: &&str| {
             let id = CompressorId::from_name(name);
             id.is_some_and(|id| id.is_built() && context.world.options.compressors.contains(&id))
@@ -127,19 +130,6 @@ fn negotiate(context: &mut Context<'_>, reply: &mut RawDocumentBuf) -> Result<()
         }
     }
     Ok(())
-}
-
-/// `None` when nothing was said of compression.
-fn offered(value: Option<RawBsonRef<'_>>) -> Result<Option<Vec<&str>>, Refusal> {
-    match value {
-        None | Some(RawBsonRef::Null) => Ok(None),
-        Some(RawBsonRef::Array(names)) => {
-            let names = names.into_iter().map(|name| name.ok().and_then(RawBsonRef::as_str));
-            let names: Option<Vec<_>> = names.collect();
-            names.map(Some).ok_or_else(|| mismatch("hello.compression", "array of strings"))
-        }
-        Some(_) => Err(mismatch("hello.compression", "array")),
-    }
 }
 
 /// A router behind a load balancer needs clients that know of it, and say so in the first hello

@@ -162,6 +162,18 @@ pub(super) fn mismatch(what: &str, kind: &str) -> Refusal {
     Refusal::new(code::TYPE_MISMATCH, message)
 }
 
+/// An array of strings.
+///
+/// # Errors
+///
+/// Something else.
+pub(super) fn strings<'a>(value: RawBsonRef<'a>, what: &str) -> Result<Vec<&'a str>, Refusal> {
+    let texts = value.as_array().and_then(|texts| {
+        texts.into_iter().map(|text| text.ok().and_then(RawBsonRef::as_str)).collect()
+    });
+    texts.ok_or_else(|| mismatch(what, "array of strings"))
+}
+
 /// Any number that stands for a whole one.
 pub(super) fn whole(value: RawBsonRef<'_>) -> Option<i64> {
     const EXACT: f64 = 9_007_199_254_740_992.0;

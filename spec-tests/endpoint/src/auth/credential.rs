@@ -8,7 +8,7 @@ use sha1::Sha1;
 use sha2::{Digest, Sha256};
 
 /// The hash function of a SCRAM mechanism.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Hash {
     Sha1,
     Sha256,

@@ -26,8 +26,7 @@ pub(in super::super) struct Users {
 #[derive(Debug, Default)]
 struct Known {
     mechanisms: Vec<Mechanism>,
-    sha1: Option<Credential>,
-    sha256: Option<Credential>,
+    scram: BTreeMap<Hash, Credential>,
     plain: Option<Fingerprint>,
 }
 
@@ -75,11 +74,7 @@ impl Users {
     }
 
     pub(super) fn credential(&self, database: &str, name: &str, hash: Hash) -> Option<&Credential> {
-        let known = self.get(database, name)?;
-        match hash {
-            Hash::Sha1 => known.sha1.as_ref(),
-            Hash::Sha256 => known.sha256.as_ref(),
-        }
+        self.get(database, name)?.scram.get(&hash)
     }
 
     /// Whether a client with this certificate may log in.
@@ -124,16 +119,12 @@ impl Known {
         for mechanism in &user.mechanisms {
             match mechanism {
                 Mechanism::ScramSha1 => {
-                    let salt: [u8; 16] = entropy.bytes();
-                    let secret = Hash::Sha1.secret(&user.name, &user.password);
-                    let iterations = settings.scram.sha1_iterations;
-                    known.sha1 = Some(credential(user, Hash::Sha1, secret, &salt, iterations)?);
+                    let salt = entropy.bytes::<16>();
+                    known.add(user, Hash::Sha1, &salt, settings.scram.sha1_iterations)?;
                 }
                 Mechanism::ScramSha256 => {
-                    let salt: [u8; 28] = entropy.bytes();
-                    let secret = Hash::Sha256.secret(&user.name, &user.password);
-                    let iterations = settings.scram.sha256_iterations;
-                    known.sha256 = Some(credential(user, Hash::Sha256, secret, &salt, iterations)?);
+                    let salt = entropy.bytes::<28>();
+                    known.add(user, Hash::Sha256, &salt, settings.scram.sha256_iterations)?;
                 }
                 Mechanism::Plain => {
                     known.plain = Some(Fingerprint::new(&user.password, entropy.bytes()));
@@ -143,17 +134,19 @@ impl Known {
         }
         Ok(known)
     }
-}
 
-fn credential(
-    user: &User,
-    hash: Hash,
-    secret: Option<Vec<u8>>,
-    salt: &[u8],
-    iterations: u32,
-) -> Result<Credential, SettingsError> {
-    let secret = secret.ok_or_else(|| SettingsError::Password { name: user.name.clone() })?;
-    Ok(Credential::new(hash, &secret, salt, iterations))
+    fn add(
+        &mut self,
+        user: &User,
+        hash: Hash,
+        salt: &[u8],
+        iterations: u32,
+    ) -> Result<(), SettingsError> {
+        let secret = hash.secret(&user.name, &user.password);
+        let secret = secret.ok_or_else(|| SettingsError::Password { name: user.name.clone() })?;
+        self.scram.insert(hash, Credential::new(hash, &secret, salt, iterations));
+        Ok(())
+    }
 }
 
 impl Fingerprint {
