@@ -71,8 +71,8 @@ fn a_missing_event_is_noticed() {
         for left_out in 0..lines.len() {
             let text = format!("{:?}", lines[left_out]);
             let counterparts =
-                ["PoolCreated", "Created", "Closed {", "Started", "Failed", "Checked", "Pending"];
-            if !counterparts.iter().any(|name| text.contains(&format!("told: {name}"))) {
+                ["PoolCreated", "Created", "Closed", "CheckOut", "Checked", "Pending"];
+            if !counterparts.iter().any(|name| text.contains(&format!("kind: Connection{name}"))) {
                 continue;
             }
             let rest = lines[..left_out].iter().chain(&lines[left_out + 1..]);
@@ -92,7 +92,7 @@ fn a_duplicated_event_is_noticed() {
         for twice in 0..lines.len() {
             let text = format!("{:?}", lines[twice]);
             let may_come_twice =
-                ["is_service: true", "told: OptionsChanged", "told: ResetAfterFork"];
+                ["service_id: Some", "kind: PoolOptionsChanged", "kind: PoolResetAfterFork"];
             if may_come_twice.iter().any(|what| text.contains(what)) {
                 continue;
             }
