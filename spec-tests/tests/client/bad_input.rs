@@ -265,6 +265,7 @@ fn a_name_that_forges_and_floods(shell: Shell) {
         let set = ReplicaSet { role: Role::Secondary, ..ReplicaSet::primary(&name) };
         let server = crate::world::start(Topology::ReplicaSet(set));
         let world = World::of(shell, &[&server], SOON);
+        world.until_all_known();
         let error = world.client.check_out(&Selector::Primary).expect_err("there is none");
         let status = &world.client.servers()[0];
         let told = world.server_texts();

@@ -296,7 +296,10 @@ fn chaos_shows_each_loss_and_recovery() {
 /// As far as the hostile texts: the faults come one after the other.
 #[test]
 fn chaos_pauses_the_client_ends_idle_connections_and_lies() {
-    let arguments = |shell| ["--chaos", "--seconds", "40", "--tasks", "16", "--shell", shell];
+    let options = "maxPoolSize=10&connectTimeoutMS=2000";
+    let arguments = |shell| {
+        ["--chaos", "--seconds", "40", "--tasks", "16", "--options", options, "--shell", shell]
+    };
     let [json_of_tokio, text_of_mio] = thread::scope(|scope| {
         let on_tokio = scope.spawn(|| run(&[&arguments("tokio")[..], &["--json"]].concat()));
         let on_mio = scope.spawn(|| run(&arguments("mio")));
@@ -355,8 +358,9 @@ fn some_of_a_thousand_give_up(shell: &str, trace: &Path) {
     let summary = json(&run(&[&arguments[..], &["--options", options], &output].concat()));
     let [check_outs, operations] = ["checkOuts", "operations"].map(|of| &summary[of]);
     for counts in [check_outs, operations] {
-        assert!(number(&counts["givenUp"]) > 0 && number(&counts["failed"]) > 0, "{summary}");
+        assert!(number(&counts["givenUp"]) > 0, "{summary}");
     }
+    assert!(number(&check_outs["failed"]) > 0, "{summary}");
     expect_no_growth(&summary);
 
     // All of it was recorded, and goes the same way without sockets, threads and faults.
