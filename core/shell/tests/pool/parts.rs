@@ -169,7 +169,7 @@ fn leak_detection_is_switched_with_the_options() {
 /// Of which hello tells the server. In a process whose environment has something to say.
 #[test]
 fn the_environment_is_that_of_the_process() {
-    const TEST: &str = "parts::the_environment_is_that_of_the_process";
+    const TEST: &str = "pool::parts::the_environment_is_that_of_the_process";
     if std::env::var_os("VERCEL").is_none() {
         let mut same = Command::new(std::env::current_exe().expect("this test"));
         let output = same.args(["--exact", TEST]).env("VERCEL", "1").output().expect("it runs");
