@@ -95,8 +95,8 @@ const MILLISECOND: u64 = 1_000_000;
 /// How long after bytes were read the reply may still be awaited.
 // LR-05
 const WINDOW: u64 = 3_000 * MILLISECOND;
-/// How long a drain may take at least, however old the reply is.
+/// How long a drain may take at least, however old the reply is: as long as a busy machine lets the reading task wait.
 // LR-06
-const FIRST_LOOK: u64 = 10 * MILLISECOND;
+const FIRST_LOOK: u64 = 100 * MILLISECOND;
 /// How long a drain may take at most.
 const LONGEST_DRAIN: u64 = 30_000 * MILLISECOND;

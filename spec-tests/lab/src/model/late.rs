@@ -172,14 +172,14 @@ impl<S: PoolTypes> Model<S> {
         );
     }
 
-    /// 3 s after the last bytes, but not before 10 ms have passed, and after 30 s at the latest.
+    /// 3 s after the last bytes, but not before 100 ms have passed, and after 30 s at the latest.
     pub(super) fn drain_ends_at(
         &self,
         connection: &Connection<S::Conn, S::Waiter>,
     ) -> Option<Instant> {
         let Phase::Draining { started, .. } = &connection.phase else { return None };
         let window = self.response(connection.id).last_read + Duration::from_secs(3);
-        let at_least = *started + Duration::from_millis(10);
+        let at_least = *started + Duration::from_millis(100);
         Some(window.max(at_least).min(*started + Duration::from_secs(30)))
     }
 
