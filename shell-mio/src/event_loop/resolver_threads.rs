@@ -207,7 +207,7 @@ mod tests {
         let thread = LoopThread::default();
         thread.start(event_loop.clone(), poll).unwrap();
         assert_eq!(told.recv().unwrap(), ("healthy".to_owned(), vec![ADDRESS]));
-        assert!(begin.elapsed() < Duration::from_secs(1), "{:?}", begin.elapsed());
+        assert!(begin.elapsed() < Duration::from_secs(10), "{:?}", begin.elapsed());
 
         drop(silent);
         (0..hosts).for_each(|_| drop(told.recv().unwrap()));

@@ -3,7 +3,7 @@
 #[cfg(target_os = "linux")]
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Sender, channel};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -90,7 +90,7 @@ fn a_blocked_event_loop_does_not_delay_timeouts() {
         let first = scope.spawn(|| pool.check_out().unwrap());
         until(|| pool.snapshot().pending == 1);
         // The caller has reported its events by then, and waits: the loop reports the next one.
-        thread::sleep(Duration::from_millis(50));
+        thread::sleep(Duration::from_millis(500));
         gate.admit(1);
         first.join().unwrap()
     });
@@ -186,6 +186,8 @@ fn a_connector_that_panics_fails_only_its_check_out() {
 fn close_waits_for_the_threads_of_the_pool() {
     struct Slow {
         begins: Sender<()>,
+        /// The work goes on for as long as the other end is there.
+        may_end: Arc<Mutex<Receiver<()>>>,
         has_ended: Arc<AtomicBool>,
     }
 
@@ -199,9 +201,10 @@ fn close_waits_for_the_threads_of_the_pool() {
             _: HandshakeReporter,
         ) -> Result<(), ConnectionError> {
             let (begins, has_ended) = (self.begins.clone(), Arc::clone(&self.has_ended));
+            let may_end = Arc::clone(&self.may_end);
             let work = move || {
                 begins.send(()).expect("the test is there");
-                thread::sleep(Duration::from_millis(300));
+                let _ = may_end.lock().unwrap().recv();
                 has_ended.store(true, Ordering::Relaxed);
             };
             let worked = target.runtime.on_thread(work).await;
@@ -210,8 +213,10 @@ fn close_waits_for_the_threads_of_the_pool() {
     }
 
     let (begins, begun) = channel();
+    let (end, may_end) = channel();
     let has_ended = Arc::new(AtomicBool::new(false));
-    let connector = Slow { begins, has_ended: Arc::clone(&has_ended) };
+    let may_end = Arc::new(Mutex::new(may_end));
+    let connector = Slow { begins, may_end, has_ended: Arc::clone(&has_ended) };
     let builder = Builder::new("db.example.com".parse().unwrap(), connector);
     let pool = checked(builder).build().unwrap();
     pool.ready();
@@ -220,6 +225,10 @@ fn close_waits_for_the_threads_of_the_pool() {
         begun.recv().unwrap();
         pool.close_before(Instant::now()).unwrap();
         assert!(!has_ended.load(Ordering::Relaxed), "its deadline has passed");
+        scope.spawn(move || {
+            thread::sleep(Duration::from_millis(100));
+            drop(end);
+        });
         pool.close();
         assert!(has_ended.load(Ordering::Relaxed));
         assert!(given_up.join().unwrap());
