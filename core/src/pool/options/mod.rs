@@ -174,7 +174,7 @@ impl PoolOptions {
             adaptive_connecting,
             predictive_min_pool_size,
         } = self;
-        OptionSpec::TABLE.iter().zip([
+        let values: [OptionValue<'_>; OptionSpec::TABLE.len()] = [
             Count(max_pool_size),
             Count(min_pool_size),
             Time(max_idle_time),
@@ -194,7 +194,8 @@ impl PoolOptions {
             Time(overload_backoff),
             Flag(adaptive_connecting),
             Flag(predictive_min_pool_size),
-        ])
+        ];
+        OptionSpec::TABLE.iter().zip(values)
     }
 
     /// Whether a pool can work with these options.
