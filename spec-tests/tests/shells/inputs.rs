@@ -15,7 +15,7 @@ use cenote_mio::PoolSource;
 use cenote_shell::connection::operation::OperationOptions;
 use cenote_shell::trace::Recording;
 
-use crate::shell::{AnyPool, Shell, on_all_runtimes, recorded_pool};
+use crate::shell::{AnyPool, Shell, on_all_runtimes, paused_pool};
 use crate::world::{at, block_ping, closed, plain, refusal, set, subscriber, tls, with};
 
 on_all_runtimes!(every_input_is_produced);
@@ -78,7 +78,7 @@ fn inputs_of_a_pool(shell: Shell) -> Vec<&'static str> {
     let trace = Trace::default();
     let (subscriber, events) = subscriber();
     let uri = with(&endpoint.uri(), "maxPoolSize=1&waitQueueTimeoutMS=60000");
-    let pool = recorded_pool(shell, &uri, subscriber, Some(Recording::to_writer(trace.clone())));
+    let pool = paused_pool(shell, &uri, subscriber, Some(Recording::to_writer(trace.clone())));
     pool.ready();
     let mut connection = pool.check_out().expect("a connection");
     connection.set_purpose(Purpose::Cursor);
@@ -111,7 +111,7 @@ fn inputs_of_late_replies_and_new_credentials(shell: Shell) -> Vec<&'static str>
     let endpoint = plain();
     let trace = Trace::default();
     let recording = Recording::to_writer(trace.clone());
-    let pool = recorded_pool(
+    let pool = paused_pool(
         shell,
         &with(&endpoint.uri(), "maxPoolSize=1"),
         subscriber().0,
@@ -142,7 +142,7 @@ fn inputs_of_a_load_balanced_pool(shell: Shell) -> Vec<&'static str> {
     let topology = Topology::LoadBalanced(LoadBalanced { services: 1 });
     let endpoint = tls(Settings { topology, ..Settings::default() });
     let trace = Trace::default();
-    let pool = recorded_pool(
+    let pool = paused_pool(
         shell,
         &endpoint.uri(),
         subscriber().0,

@@ -16,7 +16,7 @@ pub(crate) use cenote_test_runtimes::{
 };
 
 /// A pool that is paused, which reports its events to `subscriber`, and writes a trace if there is a recording.
-pub(crate) fn recorded_pool(
+pub(crate) fn paused_pool(
     shell: Shell,
     uri: &str,
     subscriber: Subscriber,

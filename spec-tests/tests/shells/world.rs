@@ -10,7 +10,7 @@ use cenote_core::error::ConnectionError;
 use cenote_core::pool::{CheckOutError, Event};
 use cenote_endpoint::{Endpoint, Fault, ListenOptions, Script, Settings};
 
-use crate::shell::{AnyPool, Shell, Subscriber, recorded_pool};
+use crate::shell::{AnyPool, Shell, Subscriber, paused_pool};
 
 pub(crate) type Events = Arc<Mutex<Vec<Event<ConnectionError>>>>;
 
@@ -25,7 +25,7 @@ pub(crate) fn tls(settings: Settings) -> Endpoint {
 /// A ready pool, and its events.
 pub(crate) fn pool(shell: Shell, uri: &str) -> (Arc<dyn AnyPool>, Events) {
     let (subscriber, events) = subscriber();
-    let pool = recorded_pool(shell, uri, subscriber, None);
+    let pool = paused_pool(shell, uri, subscriber, None);
     pool.ready();
     (pool, events)
 }

@@ -17,7 +17,7 @@ use cenote_endpoint::Endpoint;
 
 use self::every_byte::{Case, Conversation, LANES};
 use self::venue::{Ear, endpoint, expect_no_socket, expect_rest, proxy};
-use crate::shell::{AnyPool, Shell, on_all_runtimes, recorded_pool};
+use crate::shell::{AnyPool, Shell, on_all_runtimes, paused_pool};
 
 on_all_runtimes!(
     broken_after_every_byte,
@@ -39,7 +39,7 @@ impl Lane {
         let uri = format!("{}&{options}", proxy.uri(&endpoint.uri()));
         let heard = ear.clone();
         let subscriber = move |event: &_, address: &Arc<_>| heard.hear(event, address);
-        let pool = recorded_pool(shell, &uri, Box::new(subscriber), None);
+        let pool = paused_pool(shell, &uri, Box::new(subscriber), None);
         pool.ready();
         Self { proxy, pool, ear }
     }
