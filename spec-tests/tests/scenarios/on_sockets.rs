@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::thread;
 
 use cenote::formats::{
     self, Document, Outcome, Place, Played, Reason, Target, Unplayed, Verdict, cmap,
@@ -80,25 +81,30 @@ fn a_reason_that_is_none_is_a_failure() {
 #[test]
 fn all_shells_emit_the_same_events() {
     let files = std::fs::read_dir(folder()).unwrap().map(|entry| entry.unwrap().path());
-    let mut compared = 0;
-    for file in files {
-        let document = Document::read(&file).unwrap();
-        let [on_tokio, on_mio, on_smol] = SHELLS.map(|target| {
-            let told = cmap::events(&document, target);
-            by_subject(
-                told.unwrap_or_else(|error| panic!("{} on {target}: {error}", file.display())),
-            )
-        });
-        if document.value().get("notOn").is_some() {
-            continue;
-        }
-        let has_no_pool = document.value().get("invalidOptions").is_some();
-        assert_eq!(on_tokio.is_empty(), has_no_pool);
-        assert_eq!(on_tokio, on_mio, "{}", file.display());
-        assert_eq!(on_tokio, on_smol, "{}", file.display());
-        compared += 1;
-    }
+    // Side by side, because most of the time is spent waiting.
+    let compared = thread::scope(|scope| {
+        let each = files.map(|file| scope.spawn(move || emit_the_same_events(&file)));
+        let each: Vec<_> = each.collect();
+        each.into_iter().map(|one| one.join().unwrap()).filter(|is_for_all| *is_for_all).count()
+    });
     assert_eq!(compared, 51);
+}
+
+/// Whether the file is for all shells.
+fn emit_the_same_events(file: &Path) -> bool {
+    let document = Document::read(file).expect("one of the scenarios");
+    let [on_tokio, on_mio, on_smol] = SHELLS.map(|target| {
+        let told = cmap::events(&document, target);
+        by_subject(told.unwrap_or_else(|error| panic!("{} on {target}: {error}", file.display())))
+    });
+    if document.value().get("notOn").is_some() {
+        return false;
+    }
+    let has_no_pool = document.value().get("invalidOptions").is_some();
+    assert_eq!(on_tokio.is_empty(), has_no_pool);
+    assert_eq!(on_tokio, on_mio, "{}", file.display());
+    assert_eq!(on_tokio, on_smol, "{}", file.display());
+    true
 }
 
 /// What was told of each connection, of check-outs, and of the pool.
