@@ -239,6 +239,16 @@ fn a_pool_is_filled_once_its_minimum_is_established() {
     assert!(World::ready(PoolOptions::default()).pool.is_filled(), "without a minimum, always");
 }
 
+/// Without limits on the time that a connection is idle or in use, neither way at once asks for the time.
+#[test]
+fn limits_of_waiting_need_no_time() {
+    let needs = |options| World::ready(options).pool.needs_now_at_once();
+    let limit = Duration::from_secs(1);
+    assert!(!needs(PoolOptions::default().with_wait_queue_timeout(limit).with_min_pool_size(1)));
+    assert!(needs(PoolOptions::default().with_max_idle_time(limit)));
+    assert!(needs(PoolOptions::default().with_leak_detection_threshold(limit)));
+}
+
 /// Hello with `Handshaken` before the clear of its service, and after it: only the first is stale.
 #[test]
 fn a_late_handshaken_misses_the_clear_of_its_service() {

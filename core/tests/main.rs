@@ -1,7 +1,6 @@
 //! The machines, conversations, connection strings and texts, without sockets or threads. One executable: each costs
 //! seconds to link.
 
-mod at_once;
 mod client;
 mod connect;
 mod embedding;

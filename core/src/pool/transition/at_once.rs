@@ -162,6 +162,8 @@ impl<S: PoolTypes> PoolState<S> {
             && self.populate_after.is_none()
             && self.pacing.not_before.is_none()
             && self.pending_responses.next_due().is_none()
+            // A connection that this input has started.
+            && self.settings.unanswered_threshold.is_none_or(|limit| armed <= self.now.after(limit))
     }
 
     /// Whether a timer that is set to `armed`, no later than the deadlines before the last input, may be
