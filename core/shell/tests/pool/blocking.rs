@@ -3,6 +3,7 @@
 use std::fmt::Debug;
 use std::future::Future;
 use std::ops::DerefMut;
+use std::path::Path;
 use std::sync::LazyLock;
 use std::time::Instant;
 
@@ -18,6 +19,7 @@ use cenote_shell::event::PoolEvent;
 use cenote_shell::metrics::Metrics;
 use cenote_shell::pool::{Pool, PooledConnection};
 use cenote_shell::runtime::{CurrentRuntime, Network, Runtime};
+use cenote_shell::trace::RecordingError;
 use cenote_smol::Smol;
 use cenote_tokio::Tokio;
 
@@ -83,6 +85,9 @@ pub(crate) trait TestPool<R: Runtime, K: Connector<R>>:
     fn snapshot(&self) -> Snapshot;
     fn dropped_events(&self) -> u64;
     fn address(&self) -> &ServerAddress;
+    fn dump_trace(&self, path: &Path) -> Result<(), RecordingError>;
+    fn write_trace(&self) -> Result<Vec<u8>, RecordingError>;
+    fn end_recording(&self) -> Result<(), RecordingError>;
     fn close(&self);
     fn close_before(&self, deadline: Instant) -> Result<(), CloseTimeout>;
 }
@@ -128,6 +133,14 @@ macro_rules! forward {
 
         fn address(&self) -> &ServerAddress {
             self$(.$field)?.address()
+        }
+
+        fn dump_trace(&self, path: &Path) -> Result<(), RecordingError> {
+            self$(.$field)?.dump_trace(path)
+        }
+
+        fn write_trace(&self) -> Result<Vec<u8>, RecordingError> {
+            self$(.$field)?.write_trace(Vec::new())
         }
     };
     (connection) => {
@@ -283,6 +296,10 @@ impl<R: AsyncRuntime, K: Connector<R>> TestPool<R, K> for BlockingPool<R, K> {
         R::block_on(self.0.warm_up(connections))
     }
 
+    fn end_recording(&self) -> Result<(), RecordingError> {
+        R::block_on(self.0.end_recording())
+    }
+
     fn close(&self) {
         R::block_on(self.0.close());
     }
@@ -362,6 +379,10 @@ impl<K: Connector<EventLoop>> TestPool<EventLoop, K> for cenote_mio::Pool<K> {
     #[track_caller]
     fn warm_up(&self, connections: u32) -> Result<u32, PoolError> {
         self.warm_up(connections)
+    }
+
+    fn end_recording(&self) -> Result<(), RecordingError> {
+        self.end_recording()
     }
 
     fn close(&self) {

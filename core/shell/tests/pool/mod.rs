@@ -1,7 +1,7 @@
 //! Pools with a connector that does what a test says. Each test runs on every runtime, with calls that
 //! block; `only_tokio` (in virtual time) and `only_mio` have the tests for what one runtime alone can do.
 
-mod blocking;
+pub(crate) mod blocking;
 mod failures;
 #[cfg(unix)]
 mod inspection;
@@ -17,4 +17,4 @@ mod subscribers;
 mod try_check_out;
 mod waiting;
 mod warm_up;
-mod world;
+pub(crate) mod world;

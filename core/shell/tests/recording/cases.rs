@@ -1,25 +1,38 @@
-//! Recordings.
+//! Recordings: what is recorded, where it is written, and what becomes of the pool if it cannot be.
 
 use std::fs;
 use std::time::{Duration, Instant, SystemTime};
 
 use cenote_core::trace::{Disclosure, JournalOptions, Replay};
-use cenote_tokio::{Recording, RecordingError};
+use cenote_shell::builder::{BuildError, Builder};
+use cenote_shell::trace::{Recording, RecordingError};
 use tempfile::tempdir;
 
+use crate::pool::blocking::{TestConnection, TestPool, TestRuntime, on_all_runtimes};
+use crate::pool::world::{Gate, at_most, builder, failure};
 use crate::recording::shared_buffer::{Broken, SharedBuffer, Slow, begun_life, life, steps};
-use crate::recording::subject::{Setup, Subject, at_most, failure};
+
+on_all_runtimes!(
+    everything_is_recorded_from_the_first_input_on,
+    a_recording_is_written_as_it_goes_on,
+    the_trace_is_whole_when_the_pool_is_gone,
+    many_chunks_keep_their_order,
+    a_writer_that_fails_ends_the_recording_and_not_the_pool,
+    what_cannot_be_written_is_told_when_the_pool_is_built,
+    texts_and_address_are_told_as_it_was_asked_for,
+    nobody_waits_for_a_slow_writer_and_what_is_missing_is_told,
+);
 
 /// Two connections, one of them from a failure, and a clear.
-pub(crate) fn live<S: Subject>(pool: &S) {
+pub(crate) fn live<R: TestRuntime>(pool: &R::Pool<Gate>) {
     pool.ready();
     let first = pool.check_out().expect("a connection");
     let mut second = pool.check_out().expect("another one");
-    S::mark_errored(&mut second, failure());
+    second.mark_errored(failure());
     // One after the other: `first` is the one that is there next.
     drop(first);
     drop(second);
-    pool.set_options(at_most(3));
+    pool.set_options(at_most(3)).expect("good options");
     pool.clear(failure(), true);
     pool.ready();
     drop(pool.check_out().expect("a new one"));
@@ -45,15 +58,28 @@ pub(crate) const LIFE: [&str; 16] = [
     "Close",
 ];
 
-fn recorded<'a>(options: u32, recording: impl Into<Recording>) -> Setup<'a> {
-    Setup { options: at_most(options), record: Some(recording.into()), ..Setup::default() }
+/// A builder of at most so many connections, which are opened at once.
+pub(crate) fn limited<R: TestRuntime>(connections: u32) -> Builder<R::Pool<Gate>> {
+    builder::<R>(&Gate::open(), at_most(connections))
 }
 
-pub(crate) fn everything_is_recorded_from_the_first_input_on<S: Subject>() {
+fn recorded<R: TestRuntime>(connections: u32, recording: impl Into<Recording>) -> R::Pool<Gate> {
+    limited::<R>(connections).record(recording).build().expect("a pool")
+}
+
+/// Why no pool can be built.
+pub(crate) fn refusal<R: TestRuntime>(builder: Builder<R::Pool<Gate>>) -> RecordingError {
+    match builder.build() {
+        Err(BuildError::Recording(error)) => error,
+        outcome => panic!("{outcome:?}"),
+    }
+}
+
+fn everything_is_recorded_from_the_first_input_on<R: TestRuntime>() {
     let folder = tempdir().expect("a folder");
     let path = folder.path().join("pool.bson");
-    let pool = S::build(recorded(2, path.as_path())).expect("a pool");
-    live(&pool);
+    let pool = recorded::<R>(2, path.as_path());
+    live::<R>(&pool);
     pool.close();
     pool.end_recording().expect("a whole trace");
     let trace = fs::read(&path).expect("a file");
@@ -64,7 +90,7 @@ pub(crate) fn everything_is_recorded_from_the_first_input_on<S: Subject>() {
     let age = i64::try_from(now.as_millis()).expect("a date") - replay.header().origin;
     assert!((0..60_000).contains(&age), "{age} ms");
     assert_eq!(replay.header().address.as_deref(), Some("db.example.com:27017"));
-    assert!(replay.header().program.as_deref().is_some_and(|name| name.starts_with(S::PROGRAM)));
+    assert!(replay.header().program.as_deref().is_some_and(|name| name.starts_with(R::PROGRAM)));
 
     // It is over, and stays as it is.
     assert!(pool.check_out().is_err());
@@ -74,10 +100,10 @@ pub(crate) fn everything_is_recorded_from_the_first_input_on<S: Subject>() {
 }
 
 /// A recording that is not ended is at most a second behind, and so is what a crash leaves.
-pub(crate) fn a_recording_is_written_as_it_goes_on<S: Subject>() {
+fn a_recording_is_written_as_it_goes_on<R: TestRuntime>() {
     let buffer = SharedBuffer::default();
-    let pool = S::build(recorded(2, Recording::to_writer(buffer.clone()))).expect("a pool");
-    live(&pool);
+    let pool = recorded::<R>(2, Recording::to_writer(buffer.clone()));
+    live::<R>(&pool);
     let began = Instant::now();
     while begun_life(&buffer.read()) != LIFE[..15] {
         assert!(began.elapsed() < Duration::from_secs(20), "{:?}", begun_life(&buffer.read()));
@@ -86,12 +112,12 @@ pub(crate) fn a_recording_is_written_as_it_goes_on<S: Subject>() {
     pool.close();
 }
 
-pub(crate) fn the_trace_is_whole_when_the_pool_is_gone<S: Subject>() {
+fn the_trace_is_whole_when_the_pool_is_gone<R: TestRuntime>() {
     let buffer = SharedBuffer::default();
     let (gone, all_gone) = std::sync::mpsc::channel::<()>();
     let recording = Recording::to_writer(Last(buffer.clone(), gone));
-    let pool = S::build(recorded(2, recording)).expect("a pool");
-    live(&pool);
+    let pool = recorded::<R>(2, recording);
+    live::<R>(&pool);
     drop(pool);
     // The writer is dropped with its last user, which may be a thread of the pool.
     assert!(all_gone.recv().is_err());
@@ -118,7 +144,7 @@ impl std::io::Write for Last {
     }
 }
 
-pub(crate) fn many_chunks_keep_their_order<S: Subject>() {
+fn many_chunks_keep_their_order<R: TestRuntime>() {
     let buffer = SharedBuffer::default();
     let journal = JournalOptions::default()
         .with_chunk_bytes(256)
@@ -126,7 +152,7 @@ pub(crate) fn many_chunks_keep_their_order<S: Subject>() {
         .with_fingerprint_every(1)
         .with_actions(true);
     let recording = Recording::to_writer(buffer.clone()).with_journal(journal);
-    let pool = S::build(recorded(1, recording)).expect("a pool");
+    let pool = recorded::<R>(1, recording);
     pool.ready();
     for _ in 0..2_000 {
         drop(pool.check_out().expect("a connection"));
@@ -136,12 +162,12 @@ pub(crate) fn many_chunks_keep_their_order<S: Subject>() {
     assert!(steps.len() > 4_000 && steps.iter().all(|step| step.lost_before.is_none()));
 }
 
-pub(crate) fn a_writer_that_fails_ends_the_recording_and_not_the_pool<S: Subject>() {
+fn a_writer_that_fails_ends_the_recording_and_not_the_pool<R: TestRuntime>() {
     for (panics, why) in [(false, "no space left"), (true, "the writer panicked")] {
         let recording = Recording::to_writer(Broken { panics });
-        let setup = Setup { flight_recorder: Some(4096), ..recorded(2, recording) };
-        let pool = S::build(setup).expect("a pool");
-        live(&pool);
+        let builder = limited::<R>(2).record(recording).flight_recorder(4096);
+        let pool = builder.build().expect("a pool");
+        live::<R>(&pool);
         let error = pool.end_recording().expect_err("it cannot be written");
         assert!(matches!(error, RecordingError::Writer(_)), "{error:?}");
         assert_eq!(error.to_string(), format!("no trace can be written: {why}"));
@@ -153,27 +179,26 @@ pub(crate) fn a_writer_that_fails_ends_the_recording_and_not_the_pool<S: Subject
     }
 }
 
-pub(crate) fn what_cannot_be_written_is_told_when_the_pool_is_built<S: Subject>() {
+fn what_cannot_be_written_is_told_when_the_pool_is_built<R: TestRuntime>() {
     let folder = tempdir().expect("a folder");
     let nowhere = folder.path().join("absent").join("pool.bson");
-    let error = S::build(recorded(1, nowhere.clone())).err().expect("no such folder");
+    let error = refusal::<R>(limited::<R>(1).record(nowhere.clone()));
     assert!(error.to_string().contains(nowhere.to_str().expect("text")), "{error}");
     assert!(matches!(error, RecordingError::File { .. }));
 
     let file = folder.path().join("file");
     fs::write(&file, "").expect("a file");
-    let error = S::build(Setup { folder: Some(&file), ..Setup::default() });
-    assert!(error.err().expect("it is a file").to_string().contains("file"));
+    let error = refusal::<R>(limited::<R>(1).dump_traces_into(&file));
+    assert!(error.to_string().contains("file"), "{error}");
 }
 
-pub(crate) fn texts_and_address_are_told_as_it_was_asked_for<S: Subject>() {
+fn texts_and_address_are_told_as_it_was_asked_for<R: TestRuntime>() {
     let traces = |texts, addresses| {
         let buffer = SharedBuffer::default();
         let recording = Recording::to_writer(buffer.clone());
-        let disclosure = Some((texts, addresses));
-        let setup = Setup { disclosure, flight_recorder: Some(64 << 10), ..recorded(2, recording) };
-        let pool = S::build(setup).expect("a pool");
-        live(&pool);
+        let builder = limited::<R>(2).record(recording).flight_recorder(64 << 10);
+        let pool = builder.trace_disclosure(texts, addresses).build().expect("a pool");
+        live::<R>(&pool);
         let dump = pool.write_trace().expect("memory");
         pool.end_recording().expect("a whole trace");
         [dump, buffer.read()]
@@ -194,12 +219,12 @@ pub(crate) fn texts_and_address_are_told_as_it_was_asked_for<S: Subject>() {
     }
 }
 
-pub(crate) fn nobody_waits_for_a_slow_writer_and_what_is_missing_is_told<S: Subject>() {
+fn nobody_waits_for_a_slow_writer_and_what_is_missing_is_told<R: TestRuntime>() {
     let (go_on, gate) = std::sync::mpsc::channel();
     let buffer = SharedBuffer::default();
     let journal = JournalOptions::default().with_chunk_bytes(1 << 10).with_backlog(2);
     let recording = Recording::to_writer(Slow(gate, buffer.clone())).with_journal(journal);
-    let pool = S::build(recorded(1, recording)).expect("a pool");
+    let pool = recorded::<R>(1, recording);
     pool.ready();
     for _ in 0..20_000 {
         drop(pool.check_out().expect("a connection"));

@@ -3,21 +3,39 @@
 use std::fs;
 use std::time::{Duration, Instant};
 
+use cenote_core::error::PoolError;
 use cenote_core::pool::Action;
 use cenote_core::trace::{ActionRecord, Replay};
-use cenote_tokio::{PoolError, RecordingError};
+use cenote_mio::EventLoop;
+use cenote_shell::trace::RecordingError;
+use cenote_smol::Smol;
+use cenote_tokio::Tokio;
 use tempfile::tempdir;
 
-use crate::recording::cases::{LIFE, live};
+use crate::pool::blocking::{TestPool, TestRuntime, on_all_runtimes};
+use crate::recording::cases::{LIFE, limited, live, refusal};
 use crate::recording::shared_buffer::{dumps, life};
-use crate::recording::subject::{Setup, Subject, at_most};
 
-pub(crate) fn a_dump_tells_how_the_pool_came_to_be_as_it_is<S: Subject>() {
+on_all_runtimes!(
+    a_dump_tells_how_the_pool_came_to_be_as_it_is,
+    the_first_timeout_is_dumped_with_what_led_to_it,
+    a_signal_that_cannot_be_heard_is_told_when_the_pool_is_built,
+);
+
+// One signal is for the whole process, and so for all.
+#[cfg(unix)]
+#[test]
+fn each_signal_is_a_dump() {
+    each_signal_is_a_dump_on::<Tokio>();
+    each_signal_is_a_dump_on::<EventLoop>();
+    each_signal_is_a_dump_on::<Smol>();
+}
+
+fn a_dump_tells_how_the_pool_came_to_be_as_it_is<R: TestRuntime>() {
     let folder = tempdir().expect("a folder");
     let path = folder.path().join("dump.bson");
-    let recorded = Setup { flight_recorder: Some(64 << 10), ..setup() };
-    let pool = S::build(recorded).expect("a pool");
-    live(&pool);
+    let pool = limited::<R>(2).flight_recorder(64 << 10).build().expect("a pool");
+    live::<R>(&pool);
     pool.dump_trace(&path).expect("a dump");
     let trace = fs::read(&path).expect("a file");
     assert_eq!(life(&trace), LIFE[..15]);
@@ -28,26 +46,21 @@ pub(crate) fn a_dump_tells_how_the_pool_came_to_be_as_it_is<S: Subject>() {
 
     let nowhere = folder.path().join("absent").join("dump.bson");
     assert!(matches!(pool.dump_trace(&nowhere), Err(RecordingError::File { .. })));
-    let pool = S::build(setup()).expect("a pool");
+    let pool = limited::<R>(2).build().expect("a pool");
     assert!(matches!(pool.dump_trace(&path), Err(RecordingError::NoFlightRecorder)));
 }
 
-fn setup<'a>() -> Setup<'a> {
-    Setup { options: at_most(2), ..Setup::default() }
-}
-
-pub(crate) fn the_first_timeout_is_dumped_with_what_led_to_it<S: Subject>() {
+fn the_first_timeout_is_dumped_with_what_led_to_it<R: TestRuntime>() {
     const PATIENCE: Duration = Duration::from_millis(20);
     let folder = tempdir().expect("a folder");
     let inner = folder.path().join("made").join("here");
-    let options = at_most(1).with_wait_queue_timeout(PATIENCE);
-    let pool = S::build(Setup { options, folder: Some(&inner), ..Setup::default() });
-    let pool = pool.expect("a pool");
+    let impatient = limited::<R>(1).map_options(|it| it.with_wait_queue_timeout(PATIENCE));
+    let pool = impatient.dump_traces_into(&inner).build().expect("a pool");
     pool.ready();
     let held = pool.check_out().expect("a connection");
     // This one does not wait.
     assert!(pool.try_check_out().expect("a ready pool").is_none());
-    let errors = [(); 3].map(|()| pool.check_out().err().expect("nothing is there"));
+    let errors = [(); 3].map(|()| pool.check_out().expect_err("nothing is there"));
     assert!(errors.iter().all(PoolError::is_timeout));
     pool.end_recording().expect("what is under way is written");
     let [dump] = dumps(&inner, "-wait-queue-timeout.bson").try_into().expect("one dump");
@@ -71,23 +84,23 @@ pub(crate) fn the_first_timeout_is_dumped_with_what_led_to_it<S: Subject>() {
     // Of the one that did not wait, and of the first that did, which is the last step.
     assert_eq!(failed, 2);
     assert!(request.is_some() && request == errors[0].request(), "its number leads to the trace");
-    // The calls of `subject.rs`: of the first check-out, of the one that did not wait, and of the others.
-    assert!(places.iter().all(|place| place.contains("recording/subject.rs:")), "{places:?}");
-    assert!(places.len() == 3 && places[0] == places[2] && places[0] != places[1], "{places:?}");
+    // Of the first check-out, of the one that did not wait, and of the others.
+    assert!(places.iter().all(|place| place.contains("recording/dumps.rs:")), "{places:?}");
+    assert!(places.len() == 3 && places[0] != places[1] && places[1] != places[2], "{places:?}");
     assert!(at.is_some_and(|at| u128::from(at.as_nanos()) >= PATIENCE.as_nanos()), "{at:?}");
     assert_eq!(replay.pool().snapshot().waiting, 0);
     drop(held);
 }
 
 #[cfg(unix)]
-pub(crate) fn each_signal_is_a_dump<S: Subject>() {
+fn each_signal_is_a_dump_on<R: TestRuntime>() {
     use signal_hook::consts::SIGUSR1;
     use signal_hook::low_level::raise;
 
     let folder = tempdir().expect("a folder");
-    let asked = Setup { folder: Some(folder.path()), signal: Some(SIGUSR1), ..setup() };
-    let pool = S::build(asked).expect("a pool");
-    live(&pool);
+    let builder = limited::<R>(2).dump_traces_into(folder.path()).dump_on_signal(SIGUSR1);
+    let pool = builder.build().expect("a pool");
+    live::<R>(&pool);
     for count in 1..=2 {
         raise(SIGUSR1).expect("a signal");
         pool.end_recording().expect("what was asked for is written");
@@ -110,19 +123,15 @@ pub(crate) fn each_signal_is_a_dump<S: Subject>() {
     raise(SIGUSR1).expect("a signal");
 }
 
-pub(crate) fn a_signal_that_cannot_be_heard_is_told_when_the_pool_is_built<S: Subject>() {
+fn a_signal_that_cannot_be_heard_is_told_when_the_pool_is_built<R: TestRuntime>() {
     let folder = tempdir().expect("a folder");
     // SIGKILL, and what no system has.
     for signal in [9, 12_345] {
-        let error = S::build(Setup {
-            folder: Some(folder.path()),
-            signal: Some(signal),
-            ..Setup::default()
-        });
-        let error = error.err().expect("no such signal");
+        let into = limited::<R>(1).dump_traces_into(folder.path());
+        let error = refusal::<R>(into.dump_on_signal(signal));
         assert!(matches!(error, RecordingError::Signal { .. }), "{error:?}");
         assert!(error.to_string().starts_with(&format!("no dump on signal {signal}: ")), "{error}");
     }
-    let error = S::build(Setup { signal: Some(10), ..Setup::default() });
-    assert!(matches!(error.err(), Some(RecordingError::NoFolder)));
+    let error = refusal::<R>(limited::<R>(1).dump_on_signal(10));
+    assert!(matches!(error, RecordingError::NoFolder));
 }

@@ -6,25 +6,32 @@ use std::path::Path;
 
 use cenote_core::pool::{Input, PoolOptions};
 use cenote_core::trace::Step;
+use cenote_mio::EventLoop;
+use cenote_smol::Smol;
+use cenote_tokio::Tokio;
 use tempfile::tempdir;
 
+use crate::pool::blocking::{TestPool, TestRuntime};
+use crate::pool::world::{Gate, at_most, builder, failure};
 use crate::recording::shared_buffer::steps;
-use crate::recording::subject::{OnMio, OnTokio, Setup, Subject, at_most, failure};
 
 /// One test, because a panic is dumped by every pool that there is.
 #[test]
 fn the_first_panic_is_dumped() {
-    somewhere_else::<OnTokio>();
-    somewhere_else::<OnMio>();
-    under_the_lock::<OnTokio>();
-    under_the_lock::<OnMio>();
-    one_after_the_other::<OnTokio>();
-    one_after_the_other::<OnMio>();
+    on::<Tokio>();
+    on::<EventLoop>();
+    on::<Smol>();
 }
 
-fn somewhere_else<S: Subject>() {
+fn on<R: TestRuntime>() {
+    somewhere_else::<R>();
+    under_the_lock::<R>();
+    one_after_the_other::<R>();
+}
+
+fn somewhere_else<R: TestRuntime>() {
     let folder = tempdir().expect("a folder");
-    let pool = pool::<S>(at_most(1), folder.path());
+    let pool = pool::<R>(at_most(1), folder.path());
     pool.ready();
     let held = pool.check_out().expect("a connection");
     for _ in 0..2 {
@@ -37,9 +44,9 @@ fn somewhere_else<S: Subject>() {
 }
 
 /// Set when it is given back: before, it cannot be read.
-fn under_the_lock<S: Subject>() {
+fn under_the_lock<R: TestRuntime>() {
     let folder = tempdir().expect("a folder");
-    let pool = pool::<S>(PoolOptions::default().with_load_balanced(true), folder.path());
+    let pool = pool::<R>(PoolOptions::default().with_load_balanced(true), folder.path());
     // As documented: only services can be cleared.
     catch_unwind(AssertUnwindSafe(|| pool.clear(failure(), false))).expect_err("it panics");
     let steps = dump(folder.path());
@@ -49,10 +56,10 @@ fn under_the_lock<S: Subject>() {
 }
 
 /// A panic is dumped by every pool, and only the first one: not the next, under the lock of a pool.
-fn one_after_the_other<S: Subject>() {
+fn one_after_the_other<R: TestRuntime>() {
     let folders = [(); 2].map(|()| tempdir().expect("a folder"));
     let options = PoolOptions::default().with_load_balanced(true);
-    let pools = folders.each_ref().map(|folder| pool::<S>(options.clone(), folder.path()));
+    let pools = folders.each_ref().map(|folder| pool::<R>(options.clone(), folder.path()));
     let thread = std::thread::spawn(|| panic!("on purpose, to be dumped"));
     thread.join().expect_err("it panics");
     for (pool, folder) in pools.iter().zip(&folders) {
@@ -62,8 +69,9 @@ fn one_after_the_other<S: Subject>() {
     }
 }
 
-fn pool<S: Subject>(options: PoolOptions, folder: &Path) -> S {
-    S::build(Setup { options, folder: Some(folder), ..Setup::default() }).expect("a pool")
+fn pool<R: TestRuntime>(options: PoolOptions, folder: &Path) -> R::Pool<Gate> {
+    let builder = builder::<R>(&Gate::open(), options).dump_traces_into(folder);
+    builder.build().expect("a pool")
 }
 
 /// The steps of the only dump, which replays as it was recorded.

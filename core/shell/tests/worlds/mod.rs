@@ -10,7 +10,6 @@ mod client_clock;
 mod connector;
 mod endpoint;
 mod impatient;
-mod ledger;
 mod plan;
 mod recovery;
 mod world;

@@ -44,7 +44,7 @@ pub(crate) fn live(plan: &Plan) -> Result<Lived, String> {
     let host = Host::new(plan.seed);
     let process = host.clone();
     sim.host(NAME, move || process.clone().run());
-    let log = Arc::new(Mutex::new(Log::new(plan)));
+    let log = Arc::<Mutex<Log>>::default();
     let (own, heard) = (plan.clone(), Arc::clone(&log));
     let clock = ClientClock::default();
     let own_clock = clock.clone();
