@@ -167,14 +167,14 @@ fn six_operations_clear_once(shell: Shell) {
 // LN-05, SD-29: no longer a primary, but the connections are good; and SD-25: a timeout says nothing.
 fn what_does_not_clear(shell: Shell) {
     let only = standalone();
-    let world = World::of(shell, &[&only], "socketTimeoutMS=200&heartbeatFrequencyMS=500");
+    let world = World::of(shell, &[&only], "socketTimeoutMS=1000&heartbeatFrequencyMS=500");
     world.ping();
     fail_point(&only, rawdoc! { "failCommands": ["find"], "errorCode": 10107 }, 1);
     assert!(world.command(&find()).is_err());
     let changed = |event: &&&str| **event == "ServerDescriptionChanged";
     world.until("Unknown", |world| world.server_events().iter().filter(changed).count() >= 2);
     world.ping();
-    let data = rawdoc! { "failCommands": ["find"], "blockConnection": true, "blockTimeMS": 1000 };
+    let data = rawdoc! { "failCommands": ["find"], "blockConnection": true, "blockTimeMS": 5000 };
     fail_point(&only, data, 1);
     assert!(world.command(&find()).is_err());
     world.ping();

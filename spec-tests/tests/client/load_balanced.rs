@@ -108,7 +108,7 @@ fn a_cursor_stays_pinned_after_an_error(shell: Shell) {
 // ER-06, LB-06: the error of a wait-queue timeout says what holds the connections.
 fn cursors_and_transactions_keep_connections(shell: Shell) {
     let endpoint = balanced();
-    let options = "loadBalanced=true&maxPoolSize=2&waitQueueTimeoutMS=50";
+    let options = "loadBalanced=true&maxPoolSize=2&waitQueueTimeoutMS=1000";
     let world = World::of(shell, &[&endpoint], options);
     let pin = |purpose| world.client.pin(&Selector::Primary, purpose).expect("a connection");
     let (_cursor, _transaction) = (pin(Purpose::Cursor), pin(Purpose::Transaction));

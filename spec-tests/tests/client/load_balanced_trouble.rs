@@ -66,9 +66,9 @@ fn all_connections_are_reset(shell: Shell) {
 // the connection itself is not used again.
 fn a_service_that_stalls(shell: Shell) {
     let endpoint: Endpoint = balanced();
-    let world = World::of(shell, &[&endpoint], "loadBalanced=true&socketTimeoutMS=200");
+    let world = World::of(shell, &[&endpoint], "loadBalanced=true&socketTimeoutMS=1000");
     let mut out = eight(&world);
-    let data = rawdoc! { "failCommands": ["ping"], "blockConnection": true, "blockTimeMS": 2000 };
+    let data = rawdoc! { "failCommands": ["ping"], "blockConnection": true, "blockTimeMS": 5000 };
     fail_point(&endpoint, data, 1);
     assert_eq!(ping_each(&mut out), 7);
     drop(out);

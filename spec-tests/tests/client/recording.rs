@@ -198,7 +198,7 @@ fn the_first_timeout_dumps_the_topology_too(shell: Shell) {
     let set = [member(Role::Primary)];
     join(&set.each_ref());
     let recording = Recordings { dumps: Some(folder.path().into()), ..Recordings::default() };
-    let options = "replicaSet=rs0&maxPoolSize=1&waitQueueTimeoutMS=50";
+    let options = "replicaSet=rs0&maxPoolSize=1&waitQueueTimeoutMS=1000";
     let world = World::recorded(shell, &[&set[0]], options, &recording);
     world.until_all_known();
     let held = world

@@ -103,15 +103,15 @@ fn selection_ends_at_the_first_of_both_timeouts(shell: Shell) {
 // CS-02, CS-14: each part takes from what the others have.
 fn the_time_is_for_selection_check_out_and_command_together(shell: Shell) {
     let only = standalone();
-    slow(&only, "isMaster", 200);
-    let world = World::of(shell, &[&only], "timeoutMS=900");
-    // 200 ms for the monitor's hello, 200 ms for that of the connection, the rest for the command.
+    slow(&only, "isMaster", 500);
+    let world = World::of(shell, &[&only], "timeoutMS=2500");
+    // 500 ms for the monitor's hello, 500 ms for that of the connection, the rest for the command.
     let begin = Instant::now();
     silent(&only, "ping");
-    let error = took(MS(900), || world.command(&a_ping()).expect_err("it is silent"));
-    assert!(begin.elapsed() >= MS(900) && error.is_timeout(), "{error}");
+    let error = took(MS(2_500), || world.command(&a_ping()).expect_err("it is silent"));
+    assert!(begin.elapsed() >= MS(2_500) && error.is_timeout(), "{error}");
     let sent = only.with(|server, _| server.statistics()).last_max_time.expect("it was sent");
-    assert!(sent > 0 && sent <= 500, "{sent}");
+    assert!(sent > 0 && sent <= 1_500, "{sent}");
     world.client.close();
 }
 
@@ -120,23 +120,23 @@ fn selection_and_check_out_have_the_smaller_timeout(shell: Shell) {
     let only = standalone();
     for (options, after, text) in [
         (
-            "timeoutMS=60000&serverSelectionTimeoutMS=300",
-            300,
-            "the 300ms of serverSelectionTimeoutMS were over: Timed out while checking out",
+            "timeoutMS=60000&serverSelectionTimeoutMS=1500",
+            1_500,
+            "the 1.5s of serverSelectionTimeoutMS were over: Timed out while checking out",
         ),
         (
-            "timeoutMS=300&serverSelectionTimeoutMS=60000&waitQueueTimeoutMS=20",
-            300,
-            "the operation's 300ms were over: Timed out while checking out",
+            "timeoutMS=1500&serverSelectionTimeoutMS=60000&waitQueueTimeoutMS=20",
+            1_500,
+            "the operation's 1.5s were over: Timed out while checking out",
         ),
         (
-            "timeoutMS=0&serverSelectionTimeoutMS=300&waitQueueTimeoutMS=20",
-            300,
+            "timeoutMS=0&serverSelectionTimeoutMS=1500&waitQueueTimeoutMS=20",
+            1_500,
             "Timed out while checking out",
         ),
         (
-            "serverSelectionTimeoutMS=20000&waitQueueTimeoutMS=100",
-            100,
+            "serverSelectionTimeoutMS=20000&waitQueueTimeoutMS=1000",
+            1_000,
             "Timed out while checking out",
         ),
     ] {
@@ -183,7 +183,7 @@ fn a_call_has_a_timeout_of_its_own(shell: Shell) {
 // CS-15: its text has the text of the cause, and its source is the cause.
 fn a_timeout_error_shows_what_timed_out(shell: Shell) {
     let only = standalone();
-    let world = World::of(shell, &[&only], "timeoutMS=150&maxPoolSize=1");
+    let world = World::of(shell, &[&only], "timeoutMS=1500&maxPoolSize=1");
     world.ping();
     let held = world.check_out(&Selector::Any);
     let of_check_out = world.command(&a_ping()).expect_err("it is held");
@@ -198,7 +198,7 @@ fn a_timeout_error_shows_what_timed_out(shell: Shell) {
     let of_selection = world.command(&a_ping()).expect_err("none is there");
     for error in [&of_check_out, &of_command, &of_selection] {
         let ClientError::TimedOut { source, .. } = error else { panic!("{error}") };
-        assert!(error.to_string().starts_with("the operation's 150ms were over: "), "{error}");
+        assert!(error.to_string().starts_with("the operation's 1.5s were over: "), "{error}");
         assert!(error.to_string().contains(&source.to_string()), "{error}");
         assert!(error.source().is_some() && !error.is_retryable());
         assert_eq!(error.labels(RetryWrites::Enabled), source.labels(RetryWrites::Enabled));
@@ -273,10 +273,10 @@ fn only_the_timeout_of_the_connection_string_clears(shell: Shell) {
     let settings = Settings { auth: true, users, ..Settings::default() };
     let only = Endpoint::start(settings, ListenOptions::default()).expect("it starts");
     for (options, call, cleared) in [
-        ("", Some(MS(700)), 0),
-        ("timeoutMS=700", None, 0),
-        ("connectTimeoutMS=700", Some(MS(20_000)), 1),
-        ("connectTimeoutMS=700", None, 1),
+        ("", Some(MS(1_500)), 0),
+        ("timeoutMS=1500", None, 0),
+        ("connectTimeoutMS=1500", Some(MS(20_000)), 1),
+        ("connectTimeoutMS=1500", None, 1),
     ] {
         let options = format!("mongodb://app:pencil@{}/?{options}", only.address());
         let world = World::new(shell, &options);

@@ -72,15 +72,15 @@ fn accounted(pool: &Arc<dyn AnyPool>) -> (u32, u64) {
 // CS-12, CS-13, CS-17: the connection is closed and accounted for, and the pool goes on.
 fn a_silent_server_ends_a_command_in_time(shell: Shell) {
     for endpoint in [plain(), tls(Settings::default())] {
-        let (pool, events) = pool(shell, &with(&endpoint.uri(), "timeoutMS=300"));
+        let (pool, events) = pool(shell, &with(&endpoint.uri(), "timeoutMS=1500"));
         assert!(ping(&pool));
         set(&endpoint, at(Fault::Stall, "ping"));
         let mut connection = pool.check_out().expect("a connection");
-        let error = took_at_least(MS(300), || {
+        let error = took_at_least(MS(1_500), || {
             connection.command("admin", &a_ping()).expect_err("the server is silent")
         });
         assert!(error.is_timeout(), "{error}");
-        assert_eq!(error.to_string(), "operation: timed out after 300ms");
+        assert_eq!(error.to_string(), "operation: timed out after 1.5s");
         drop(connection);
         assert_eq!(closed(&events, 1), ["error"], "its reply was never read");
         set(&endpoint, at(Fault::Twice, "never"));
@@ -94,21 +94,21 @@ fn a_silent_server_ends_a_command_in_time(shell: Shell) {
 // CS-13: the limit is for all reads together.
 fn a_reply_that_drips_ends_in_time(shell: Shell) {
     let endpoint = plain();
-    let (pool, _) = pool(shell, &with(&endpoint.uri(), "timeoutMS=200&socketTimeoutMS=60000"));
+    let (pool, _) = pool(shell, &with(&endpoint.uri(), "timeoutMS=1000&socketTimeoutMS=60000"));
     let mut connection = pool.check_out().expect("a connection");
-    set(&endpoint, at(Fault::Drip { bytes: 1, every: MS(20) }, "ping"));
-    let error = took_at_least(MS(200), || connection.command("admin", &a_ping()));
+    set(&endpoint, at(Fault::Drip { bytes: 1, every: MS(200) }, "ping"));
+    let error = took_at_least(MS(1_000), || connection.command("admin", &a_ping()));
     assert!(error.expect_err("it drips").is_timeout());
 }
 
 // CS-13: for the message and its reply together.
 fn messages_of_a_driver_end_in_time(shell: Shell) {
     let endpoint = plain();
-    let (pool, events) = pool(shell, &with(&endpoint.uri(), "timeoutMS=200"));
+    let (pool, events) = pool(shell, &with(&endpoint.uri(), "timeoutMS=1000"));
     let mut connection = pool.check_out().expect("a connection");
     set(&endpoint, at(Fault::Stall, "ping"));
     let (_, message) = message(&mut *connection, Flags::NONE, &a_ping(), &[]);
-    let error = took_at_least(MS(200), || {
+    let error = took_at_least(MS(1_000), || {
         connection.send(&message).expect("it is small");
         connection.receive().expect_err("the server is silent")
     });
@@ -120,7 +120,7 @@ fn messages_of_a_driver_end_in_time(shell: Shell) {
 // CS-01: zero is without limit.
 fn the_timeout_of_a_call_is_before_that_of_the_connection_string(shell: Shell) {
     let endpoint = plain();
-    let (short, _) = pool(shell, &with(&endpoint.uri(), "timeoutMS=100"));
+    let (short, _) = pool(shell, &with(&endpoint.uri(), "timeoutMS=1000"));
     let (long, _) = pool(shell, &with(&endpoint.uri(), "timeoutMS=60000"));
     let options = OperationOptions::new();
 
@@ -133,8 +133,8 @@ fn the_timeout_of_a_call_is_before_that_of_the_connection_string(shell: Shell) {
     set(&endpoint, at(Fault::Twice, "never"));
     for longer in [options.with_timeout(MS(0)), options.with_timeout(MS(60_000))] {
         let mut connection = short.check_out().expect("a connection");
-        block_ping(&endpoint, 200);
-        took_at_least(MS(200), || ping_with(&mut connection, longer)).expect("enough time");
+        block_ping(&endpoint, 1_500);
+        took_at_least(MS(1_500), || ping_with(&mut connection, longer)).expect("enough time");
     }
 
     // One deadline for check-out and command.
@@ -246,9 +246,9 @@ fn the_servers_own_timeout_is_one(shell: Shell) {
 // CS-18, CS-19: the pool is not cleared, and the error is one of time.
 fn a_wait_for_a_connection_ends_in_time(shell: Shell) {
     let endpoint = plain();
-    let (pool, _) = pool(shell, &with(&endpoint.uri(), "maxPoolSize=1&timeoutMS=150"));
+    let (pool, _) = pool(shell, &with(&endpoint.uri(), "maxPoolSize=1&timeoutMS=1500"));
     let held = pool.check_out().expect("a connection");
-    let Err(error) = took_at_least(MS(150), || pool.check_out()) else { panic!("it is held") };
+    let Err(error) = took_at_least(MS(1_500), || pool.check_out()) else { panic!("it is held") };
     assert!(error.is_timeout(), "{error}");
     assert!(matches!(error.error(), CheckOutError::WaitQueueTimeout { .. }));
     assert!(error.to_string().contains("deadline after 1"), "{error}");
@@ -263,7 +263,7 @@ fn a_wait_for_a_connection_ends_in_time(shell: Shell) {
 // CS-01, CS-06, CS-07.
 fn the_older_timeouts_give_way(shell: Shell) {
     let endpoint = plain();
-    for options in ["timeoutMS=400&waitQueueTimeoutMS=20", "timeoutMS=0&waitQueueTimeoutMS=20"] {
+    for options in ["timeoutMS=2000&waitQueueTimeoutMS=20", "timeoutMS=0&waitQueueTimeoutMS=20"] {
         let uri = with(&endpoint.uri(), &format!("maxPoolSize=1&{options}"));
         let (pool, _) = pool(shell, &uri);
         let held = pool.check_out().expect("a connection");
@@ -275,19 +275,19 @@ fn the_older_timeouts_give_way(shell: Shell) {
         });
     }
     // Without timeoutMS it is in force.
-    let (pool, _) = pool(shell, &with(&endpoint.uri(), "maxPoolSize=1&waitQueueTimeoutMS=20"));
+    let (pool, _) = pool(shell, &with(&endpoint.uri(), "maxPoolSize=1&waitQueueTimeoutMS=500"));
     let held = pool.check_out().expect("a connection");
-    let Err(error) = took_at_least(MS(20), || pool.check_out()) else { panic!("it is held") };
+    let Err(error) = took_at_least(MS(500), || pool.check_out()) else { panic!("it is held") };
     assert!(error.is_timeout(), "{error}");
     drop(held);
     for (options, is_in_time) in [
-        ("timeoutMS=60000&socketTimeoutMS=50", true),
-        ("timeoutMS=0&socketTimeoutMS=50", true),
-        ("socketTimeoutMS=50", false),
+        ("timeoutMS=60000&socketTimeoutMS=1000", true),
+        ("timeoutMS=0&socketTimeoutMS=1000", true),
+        ("socketTimeoutMS=1000", false),
     ] {
         let (pool, _) = crate::world::pool(shell, &with(&endpoint.uri(), options));
         let mut connection = pool.check_out().expect("a connection");
-        block_ping(&endpoint, 300);
+        block_ping(&endpoint, 1_500);
         let reply = connection.command("admin", &a_ping());
         assert_eq!(reply.is_ok(), is_in_time, "{options}: {reply:?}");
     }
@@ -309,11 +309,11 @@ fn with_user() -> Endpoint {
 // CS-03, CS-05, CS-10: whatever hangs, connectTimeoutMS or the operation's time ends it, the first of both.
 fn a_handshake_ends_in_time(shell: Shell) {
     for (command, stage) in [("isMaster", Stage::Hello), ("saslContinue", Stage::Authentication)] {
-        for options in ["timeoutMS=300", "timeoutMS=60000&connectTimeoutMS=300"] {
+        for options in ["timeoutMS=1000", "timeoutMS=60000&connectTimeoutMS=1000"] {
             let endpoint = with_user();
             slow(&endpoint, command, 60_000);
             let (pool, _) = pool(shell, &with(&endpoint.uri(), options));
-            let error = took_at_least(MS(290), || refusal(&pool));
+            let error = took_at_least(MS(990), || refusal(&pool));
             assert!(error.is_timeout() && error.stage() == stage, "{options}: {error}");
             assert_eq!(pool.snapshot().total, 0);
         }

@@ -157,7 +157,7 @@ fn silent_in_every_message(shell: Shell) {
 /// pieces.
 fn fates_by_seed(shell: Shell) {
     let endpoint = endpoint();
-    let options = "maxPoolSize=3&connectTimeoutMS=500&socketTimeoutMS=500";
+    let options = "maxPoolSize=3&connectTimeoutMS=1500&socketTimeoutMS=1500";
     let lane = Lane::new(shell, &endpoint, options);
     lane.proxy.draw(Some(7));
     let failed: usize = thread::scope(|scope| {
