@@ -5,11 +5,11 @@ use std::future::Future;
 use std::ops::DerefMut;
 use std::path::Path;
 use std::sync::LazyLock;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use cenote_core::address::ServerAddress;
 use cenote_core::error::{ConnectionError, OperationError, PoolError};
-use cenote_core::pool::{InvalidOptions, PoolOptions, Purpose, Snapshot};
+use cenote_core::pool::{InvalidOptions, PoolOptions, Purpose, ServiceId, Snapshot};
 use cenote_mio::EventLoop;
 use cenote_shell::builder::{BuildError, BuiltPool, PoolPlan};
 use cenote_shell::client::Client;
@@ -18,7 +18,7 @@ use cenote_shell::error::CloseTimeout;
 use cenote_shell::event::PoolEvent;
 use cenote_shell::metrics::Metrics;
 use cenote_shell::pool::{Pool, PooledConnection};
-use cenote_shell::runtime::{CurrentRuntime, Network, Runtime};
+use cenote_shell::runtime::{CurrentRuntime, Network, Runtime, timeout_exactly_at};
 use cenote_shell::trace::RecordingError;
 use cenote_smol::Smol;
 use cenote_tokio::Tokio;
@@ -55,9 +55,20 @@ pub(crate) trait TestRuntime: Runtime {
     /// Starts a client with metrics. The function that is returned closes it.
     fn client(uri: &str, metrics: Metrics) -> Box<dyn FnOnce()>;
 
+    /// Whether a caller that waits can go away.
+    const CAN_GIVE_UP: bool;
+
+    /// A check-out whose caller goes away after a while.
+    fn check_out_or_give_up<K: Connector<Self>>(
+        pool: &Self::Pool<K>,
+        patience: Duration,
+    ) -> Option<Result<Guard<Self, K>, PoolError>>;
+
     /// Waits until no task of the pool runs.
     fn wait_for_tasks<K: Connector<Self>>(pool: &Self::Pool<K>);
 }
+
+pub(crate) type Guard<R, K> = <<R as TestRuntime>::Pool<K> as TestPool<R, K>>::Guard;
 
 /// What all pools can do, with the blocking signatures of `cenote-mio`.
 pub(crate) trait TestPool<R: Runtime, K: Connector<R>>:
@@ -80,6 +91,7 @@ pub(crate) trait TestPool<R: Runtime, K: Connector<R>>:
     fn warm_up(&self, connections: u32) -> Result<u32, PoolError>;
     fn ready(&self);
     fn clear(&self, cause: ConnectionError, interrupt: bool);
+    fn clear_service(&self, cause: ConnectionError, service: ServiceId);
     fn set_options(&self, options: PoolOptions) -> Result<(), InvalidOptions>;
     fn options(&self) -> PoolOptions;
     fn snapshot(&self) -> Snapshot;
@@ -113,6 +125,10 @@ macro_rules! forward {
 
         fn clear(&self, cause: ConnectionError, interrupt: bool) {
             self$(.$field)?.clear(cause, interrupt);
+        }
+
+        fn clear_service(&self, cause: ConnectionError, service: ServiceId) {
+            self$(.$field)?.clear_service(cause, service);
         }
 
         fn set_options(&self, options: PoolOptions) -> Result<(), InvalidOptions> {
@@ -221,6 +237,18 @@ impl<R: AsyncRuntime> TestRuntime for R {
             builder.metrics(metrics).build().expect("a client")
         });
         Box::new(move || R::block_on(client.close()))
+    }
+
+    const CAN_GIVE_UP: bool = true;
+
+    fn check_out_or_give_up<K: Connector<R>>(
+        pool: &BlockingPool<R, K>,
+        patience: Duration,
+    ) -> Option<Result<PooledConnection<R, K>, PoolError>> {
+        R::block_on(async {
+            let limit = R::now() + patience;
+            timeout_exactly_at(&R::current(), limit, pool.0.check_out()).await
+        })
     }
 
     fn wait_for_tasks<K: Connector<R>>(_: &BlockingPool<R, K>) {
@@ -334,6 +362,15 @@ impl TestRuntime for EventLoop {
         let builder = cenote_mio::Client::builder(uri).expect("a connection string");
         let client = builder.metrics(metrics).build().expect("a client");
         Box::new(move || client.close())
+    }
+
+    const CAN_GIVE_UP: bool = false;
+
+    fn check_out_or_give_up<K: Connector<Self>>(
+        pool: &cenote_mio::Pool<K>,
+        _: Duration,
+    ) -> Option<Result<cenote_mio::PooledConnection<K>, PoolError>> {
+        Some(pool.check_out())
     }
 
     fn wait_for_tasks<K: Connector<Self>>(pool: &cenote_mio::Pool<K>) {

@@ -1,7 +1,4 @@
-//! Recorded runs of both shells: the machine does the same again in a replay without a shell.
+//! Recorded runs of threads that share a pool: the machine does the same again in a replay without a shell.
 
-mod modes;
-mod on_mio;
-mod on_tokio;
 mod replayed;
-mod unchanged;
+mod run;

@@ -3,4 +3,4 @@
 mod cases;
 mod dumps;
 mod panics;
-mod shared_buffer;
+pub(crate) mod shared_buffer;
