@@ -134,7 +134,7 @@ fn on_mio_a_connection_that_is_held_is_the_applications() {
     let (told, telling) = channel();
     let client = cenote_mio::Client::builder(&only.uri())
         .expect("a connection string")
-        .map_options(|options| options.with_leak_detection_threshold(Duration::from_millis(5)))
+        .map_options(|options| options.with_leak_detection_threshold(Duration::from_millis(500)))
         .on_event(judge())
         .on_leak(move |report| {
             let _ = told.send(report.place);
@@ -159,7 +159,7 @@ async fn on_tokio_a_connection_that_is_held_is_the_applications() {
     let (told, telling) = channel();
     let client = cenote_tokio::Client::builder(&only.uri())
         .expect("a connection string")
-        .map_options(|options| options.with_leak_detection_threshold(Duration::from_millis(5)))
+        .map_options(|options| options.with_leak_detection_threshold(Duration::from_millis(500)))
         .on_event(judge())
         .on_leak(move |report| {
             let _ = told.send(report.place);
