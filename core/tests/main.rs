@@ -13,7 +13,6 @@ mod log;
 mod monitor;
 mod needs_now;
 mod outbox;
-mod pending_response;
 mod pool_errors;
 mod prose;
 mod reply_properties;

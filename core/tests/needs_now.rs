@@ -53,6 +53,7 @@ fn limits_that_are_set_need_it() {
         PoolOptions::default().with_unanswered_threshold(second),
         PoolOptions::default().with_codel_target(second),
         PoolOptions::default().with_overload_backoff(second),
+        PoolOptions::default().with_experimental_pending_response(true),
         PoolOptions::default().with_adaptive_connecting(true),
         PoolOptions::default().with_predictive_min_pool_size(true),
         // Its pause begins with a failure that may be the very next input.
