@@ -15,10 +15,9 @@ pub use c_library::c_library;
 pub type Body = fn(&[u8]);
 
 /// Every target, by the name of its file.
-pub const TARGETS: [(&str, Body); 9] = [
+pub const TARGETS: [(&str, Body); 8] = [
     ("c_library", c_library),
     ("hello_reply", fuzzing::hello_reply),
-    ("pool_ops", fuzzing::pool_ops),
     ("pool_vs_model", fuzzing::pool_vs_model),
     ("scram", fuzzing::scram),
     ("socks5", fuzzing::socks5),

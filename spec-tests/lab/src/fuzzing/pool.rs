@@ -8,17 +8,7 @@ use std::time::Duration;
 
 use cenote_core::pool::{Maintenance, PoolOptions, Purpose, ReuseOrder};
 
-use crate::lockstep::{Clock, Op, Pick, Step, run, run_alone};
-
-/// Runs the machine alone, and checks its invariants and the sum of its events.
-///
-/// # Panics
-///
-/// If a check fails, with the script that shows it.
-pub fn pool_ops(data: &[u8]) {
-    let (options, steps) = decode(data);
-    run_alone(&options, &steps).unwrap_or_else(|failure| panic!("{failure}"));
-}
+use crate::lockstep::{Clock, Op, Pick, Step, run};
 
 /// Runs the machine and the model, and compares everything.
 ///

@@ -7,7 +7,6 @@ use cenote_core::pool::{
     Action, Deadline, Input, Instant, MisuseReason, PoolState, PoolTypes, Snapshot,
 };
 
-use super::ledger::Ledger;
 use crate::model::Model;
 
 /// Payload types that can be cloned and compared.
@@ -34,8 +33,8 @@ impl<S> Comparable for S where
 }
 
 /// Feeds one input to the machine and to the model, and compares everything that is visible: the
-/// actions or the refusal, the deadline, and the state in every detail. Also checks, without the
-/// model, the machine's own invariants, the sum of its events, and that a refusal changes nothing.
+/// actions or the refusal, the deadline, and the state in every detail. Also checks the
+/// machine's own invariants, and that a refusal changes nothing.
 ///
 /// Returns the actions, or `None` if the machine and the model both refuse the input.
 ///
@@ -48,24 +47,11 @@ pub fn judge<S: Comparable>(
     now: Instant,
     input: Input<S>,
 ) -> Result<Option<Vec<Action<S>>>, String> {
-    let mut ledger = Ledger::of(machine);
-    judge_from(machine, model, &mut ledger, now, input)
-}
-
-/// The same with the sum of all events before this input, to which those of this input are added.
-pub(crate) fn judge_from<S: Comparable>(
-    machine: &mut PoolState<S>,
-    model: &mut Model<S>,
-    ledger: &mut Ledger,
-    now: Instant,
-    input: Input<S>,
-) -> Result<Option<Vec<Action<S>>>, String> {
     let expected = model.handle(now, input.clone());
     if let Err(reason) = expected {
         let before = Trace::of(machine);
         return judge_refusal(machine, &before, now, input, reason).map(|()| None);
     }
-    let before = machine.snapshot();
     let actions = feed(machine, now, input)?
         .map_err(|(reason, _)| format!("the machine refuses: {reason}\nthe model does not"))?;
     let expected = expected.expect("refusals were dealt with");
@@ -74,7 +60,6 @@ pub(crate) fn judge_from<S: Comparable>(
         return Err(format!("the machine: {actions:#?}\nthe model: {expected:#?}"));
     }
     compare_views(machine, model)?;
-    ledger.fold(&before, &actions, machine)?;
     Ok(Some(actions))
 }
 

@@ -1,7 +1,6 @@
 //! Feeds the machine and the model the same inputs, and compares them after each.
 
 mod judge;
-mod ledger;
 mod payload;
 mod quick;
 mod resolve;
@@ -12,7 +11,7 @@ mod tagged;
 use std::fmt;
 
 use cenote_core::pool::{
-    Action, Event, Input, Instant, InvalidOptions, NoPayload, PoolOptions, PoolState, PoolTypes,
+    Action, Input, Instant, InvalidOptions, NoPayload, PoolOptions, PoolState, PoolTypes,
     WithoutEvents,
 };
 
@@ -21,9 +20,7 @@ use self::quick::Quick;
 use crate::model::Model;
 
 pub use judge::{Comparable, judge, panic_message};
-pub(crate) use judge::{Trace, feed, judge_from, judge_refusal};
-pub use ledger::Ledger;
-pub(crate) use ledger::is_paced;
+pub(crate) use judge::{Trace, feed, judge_refusal};
 pub use step::{Clock, Op, Pick, Step, service};
 pub(crate) use story::Story;
 pub(crate) use tagged::map_input;
@@ -180,51 +177,6 @@ impl fmt::Display for Failure {
 impl fmt::Debug for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
-    }
-}
-
-/// Runs the machine without the model, and checks its invariants and the sum of its events.
-///
-/// # Errors
-///
-/// As [`run`].
-pub fn run_alone(options: &PoolOptions, steps: &[Step]) -> Result<(), Box<Failure>> {
-    let mut created: Vec<Action<NoPayload>> = Vec::new();
-    let Ok(mut machine) =
-        PoolState::<NoPayload>::new(Instant::ORIGIN, options.clone(), &mut created)
-    else {
-        return Ok(());
-    };
-    assert!(matches!(
-        created.as_slice(),
-        [Action::EmitEvent(Event::ConnectionPoolCreated { options: told })] if **told == *options
-    ));
-    let mut ids = Ids { last_waiter: 0, clock: Instant::ORIGIN };
-    for (index, step) in steps.iter().enumerate() {
-        step_alone(&mut machine, &mut ids, step).map_err(|complaint| {
-            let steps = steps[..=index].to_vec();
-            Box::new(Failure { options: options.clone(), steps, complaint })
-        })?;
-    }
-    Ok(())
-}
-
-fn step_alone(
-    machine: &mut PoolState<NoPayload>,
-    ids: &mut Ids,
-    step: &Step,
-) -> Result<(), String> {
-    let (now, input) = resolve(step, machine, *ids, |_| ());
-    ids.clock = now;
-    if let Input::CheckOutRequested { id, .. } = &input {
-        ids.last_waiter = ids.last_waiter.max(id.0);
-    }
-    let (before, mut ledger) = (machine.snapshot(), Ledger::of(machine));
-    let fingerprint = machine.fingerprint();
-    match feed(machine, now, input)? {
-        Ok(actions) => ledger.fold(&before, &actions, machine),
-        Err(_) if fingerprint == machine.fingerprint() => Ok(()),
-        Err((reason, _)) => Err(format!("refused ({reason}), but the machine changed")),
     }
 }
 

@@ -28,7 +28,6 @@ use cenote_core::pool::{
 };
 
 use pace::{Demand, Pace};
-pub(crate) use view::reason_of;
 
 /// A pool without any optimisation.
 #[derive(Clone)]

@@ -1,24 +1,11 @@
 //! Views of the model, always counted again.
 
 use cenote_core::pool::{
-    CheckOutError, CheckOutFailedReason, ConnId, ConnectionInfo, ConnectionState, Instant,
-    PoolTypes, Purpose, ServiceId, Snapshot, WaiterInfo, WaitsFor,
+    ConnId, ConnectionInfo, ConnectionState, Instant, PoolTypes, Purpose, ServiceId, Snapshot,
+    WaiterInfo, WaitsFor,
 };
 
 use super::{Connection, Model, Phase, Request, Service};
-
-// EV-22.
-pub(crate) fn reason_of<C>(error: &CheckOutError<C>) -> CheckOutFailedReason {
-    match error {
-        CheckOutError::PoolClosed => CheckOutFailedReason::PoolClosed,
-        CheckOutError::WaitQueueTimeout { .. } => CheckOutFailedReason::Timeout,
-        CheckOutError::PoolCleared { .. }
-        | CheckOutError::WaitQueueFull { .. }
-        | CheckOutError::Shed { .. }
-        | CheckOutError::EstablishFailed { .. }
-        | CheckOutError::Cancelled => CheckOutFailedReason::ConnectionError,
-    }
-}
 
 impl<S: PoolTypes> Model<S> {
     /// The counts, the state and the generation.

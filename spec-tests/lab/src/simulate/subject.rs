@@ -8,7 +8,7 @@ use cenote_core::pool::{
 };
 
 use super::accounting::Accounting;
-use crate::lockstep::{self, Ledger, Story, Tagged, is_paced};
+use crate::lockstep::{self, Story, Tagged};
 use crate::model::Model;
 
 /// An input and when it was fed.
@@ -20,8 +20,7 @@ mod tests;
 /// The pool under test.
 pub(super) struct Subject {
     pool: PoolState<Tagged>,
-    /// With the sum of the events.
-    model: Option<(Model<Tagged>, Ledger)>,
+    model: Option<Model<Tagged>>,
     story: Story,
     /// All inputs, if they are to be kept.
     pub(super) kept: Option<Vec<Fed>>,
@@ -57,7 +56,7 @@ impl Subject {
         if judges.has_model {
             let model = Model::new(Instant::ORIGIN, options.clone());
             let model = model.map_err(|error| error.to_string())?.0;
-            subject.model = Some((model, Ledger::of(&subject.pool)));
+            subject.model = Some(model);
         }
         subject.story.begins(options);
         Ok(subject)
@@ -170,8 +169,8 @@ impl Subject {
         now: Instant,
         input: Input<Tagged>,
     ) -> Result<Option<Vec<Action<Tagged>>>, String> {
-        if let Some((model, ledger)) = &mut self.model {
-            return lockstep::judge_from(&mut self.pool, model, ledger, now, input);
+        if let Some(model) = &mut self.model {
+            return lockstep::judge(&mut self.pool, model, now, input);
         }
         let mut actions = Vec::new();
         match self.pool.handle(now, input, &mut actions) {
@@ -208,11 +207,10 @@ impl Subject {
         }
         let snapshot = self.snapshot();
         let lacks = snapshot.status == Status::Ready && snapshot.total < snapshot.min_pool_size;
-        let paced = if is_paced(self.pool.options()) {
-            PoolOptions::MAX_OVERLOAD_BACKOFF
-        } else {
-            Duration::ZERO
-        };
+        let options = self.pool.options();
+        let is_paced =
+            options.adaptive_connecting == Some(true) || options.overload_backoff.is_some();
+        let paced = if is_paced { PoolOptions::MAX_OVERLOAD_BACKOFF } else { Duration::ZERO };
         let is_late = |pause: Duration| !is_set(self.pool.now() + pause + paced);
         if lacks && snapshot.pending == 0 && limits.pause.is_some_and(is_late) {
             return Err(format!("no timer is armed for the minimum pool size: {snapshot}"));

@@ -3,7 +3,7 @@
 //! The seed is fixed, so that every run is the same; `PROPTEST_CASES` sets the number of cases.
 
 use cenote_lab::fuzzing::decode;
-use cenote_lab::lockstep::{run, run_alone};
+use cenote_lab::lockstep::run;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::test_runner::{RngAlgorithm, TestError, TestRng, TestRunner};
@@ -47,9 +47,7 @@ fn check(name: &'static str, most: usize, change: fn(Data) -> Data) {
     let data = (any::<[u8; 12]>(), vec(any::<[u8; 4]>(), 0..most)).prop_map(change);
     let outcome = TestRunner::new_with_rng(config, rng).run(&data, |(options, steps)| {
         let (options, steps) = decode(&[&options[..], steps.as_flattened()].concat());
-        run(&options, &steps)
-            .and_then(|()| run_alone(&options, &steps))
-            .map_err(|failure| TestCaseError::fail(failure.to_string()))
+        run(&options, &steps).map_err(|failure| TestCaseError::fail(failure.to_string()))
     });
     match outcome {
         Ok(()) => {}
