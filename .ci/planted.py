@@ -51,7 +51,8 @@ def render(text, edits, begin=0, end=None):
     out = []
     while edits:
         (first, last, new), *rest = edits
-        inner = [edit for edit in rest if edit[1] <= last]
+        # What is inserted has nothing in it: others may be inserted in the same place.
+        inner = [edit for edit in rest if edit[1] <= last and first < last]
         out += [text[begin:first], new(lambda begin, end, inner=inner: render(text, inner, begin, end))]
         begin, edits = last, [edit for edit in rest if edit not in inner]
     return "".join(out) + text[begin:end]
