@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use cenote_core::pool::{Action, Event, Input, Instant, NoPayload, PoolOptions, PoolState};
+use cenote_core::pool::{
+    Action, ConnId, Event, Input, Instant, NoPayload, PoolOptions, PoolState, Purpose, WaiterId,
+};
 
 const NOW: Instant = Instant::ORIGIN;
 
@@ -42,4 +44,21 @@ fn limits_of_waiting_need_no_time() {
     assert!(!needs(PoolOptions::default().with_wait_queue_timeout(limit).with_min_pool_size(1)));
     assert!(needs(PoolOptions::default().with_max_idle_time(limit)));
     assert!(needs(PoolOptions::default().with_leak_detection_threshold(limit)));
+}
+
+/// The usual life of a pool, full or not: lockstep compares both ways, and does not see which was taken.
+#[test]
+fn what_is_usual_is_decided_at_once() {
+    let sink = &mut |_: Action<NoPayload>| {};
+    let options = PoolOptions::default().with_max_pool_size(1);
+    let mut pool = PoolState::<NoPayload>::new_ready(NOW, options, sink).expect("good options");
+    let (first, purpose) = (ConnId::from_parts(1, 0), Purpose::Other);
+    let request = Input::CheckOutRequested { id: WaiterId(1), waiter: (), deadline: None, purpose };
+    for input in [request, Input::EstablishSucceeded { id: first, conn: () }] {
+        pool.handle(NOW, input, sink).expect("a valid input");
+    }
+    assert_eq!(pool.enqueue_at_once(NOW, WaiterId(2), (), None, purpose, sink), Ok(None));
+    assert_eq!(pool.hand_over_at_once(NOW, first, (), sink), Ok(((), ())));
+    assert_eq!(pool.check_in_at_once(NOW, first, (), sink), Ok(()));
+    assert_eq!(pool.check_out_at_once(NOW, WaiterId(3), purpose, sink), Some((first, ())));
 }
