@@ -171,14 +171,14 @@ mod tests {
     use std::sync::{Arc, RwLock};
     use std::time::{Duration, Instant};
 
-    use super::{ResolverThreads, USUAL_THREADS};
+    use super::{MAX_THREADS, ResolverThreads, USUAL_THREADS};
     use crate::event_loop::Owner;
     use crate::loop_thread::{self, LoopThread};
 
     const ADDRESS: SocketAddr =
         SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 7);
 
-    /// The names of many hosts whose resolver does not answer, and one after them.
+    /// The names of many hosts whose resolver does not answer, and one after them; then more than there may be threads.
     #[test]
     fn names_without_an_answer_do_not_delay_another() {
         let (mut event_loop, poll) = loop_thread::new_event_loop(Owner::Pool).unwrap();
@@ -209,10 +209,21 @@ mod tests {
         assert_eq!(told.recv().unwrap(), ("healthy".to_owned(), vec![ADDRESS]));
         assert!(begin.elapsed() < Duration::from_secs(10), "{:?}", begin.elapsed());
 
-        drop(silent);
-        (0..hosts).for_each(|_| drop(told.recv().unwrap()));
-        thread.join(None);
+        let more = MAX_THREADS + 8 - hosts;
+        (0..more).for_each(|number| look_up(format!("more-{number}")));
         let inner = Arc::clone(&event_loop.inner.resolver);
+        let is_full = || {
+            let queue = inner.queue();
+            (queue.threads, queue.waiting.len()) == (MAX_THREADS, 8)
+        };
+        while !is_full() {
+            assert!(begin.elapsed() < Duration::from_secs(60), "{}", inner.queue().threads);
+            std::thread::yield_now();
+        }
+
+        drop(silent);
+        (0..hosts + more).for_each(|_| drop(told.recv().unwrap()));
+        thread.join(None);
         while inner.queue().threads > 0 {
             std::thread::yield_now();
         }

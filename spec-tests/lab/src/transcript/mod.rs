@@ -25,7 +25,7 @@
 
 use std::fmt;
 
-use cenote_core::pool::PoolTypes;
+use cenote_core::pool::{PoolState, PoolTypes};
 
 mod command;
 mod options;
@@ -76,6 +76,23 @@ impl fmt::Display for Trouble {
 ///
 /// If an invariant of the machine is violated.
 pub fn play(file: &str, text: &str) -> Result<String, Trouble> {
+    play_with(file, text, |_| ())
+}
+
+/// As [`play()`], and calls `after` each command with the [fingerprint](PoolState::fingerprint) of the pool, if there is one.
+///
+/// # Errors
+///
+/// As [`play()`].
+///
+/// # Panics
+///
+/// As [`play()`].
+pub fn play_with(
+    file: &str,
+    text: &str,
+    mut after: impl FnMut(Option<u64>),
+) -> Result<String, Trouble> {
     let trouble = |line, message| Trouble { file: file.to_owned(), line, message };
     let parts = parse::parts(text).map_err(|(line, message)| trouble(line, message))?;
     let mut player = Player::default();
@@ -84,7 +101,7 @@ pub fn play(file: &str, text: &str) -> Result<String, Trouble> {
         match part {
             Part::Prose(line) => told.push(line.to_owned()),
             Part::Block(block) => {
-                let answer = answer(&mut player, &block)
+                let answer = answer(&mut player, &block, &mut after)
                     .map_err(|(line, message)| trouble(line, message))?;
                 told.extend(block.commands.iter().map(|&(_, command)| command.to_owned()));
                 told.push(parse::RULE.to_owned());
@@ -95,12 +112,17 @@ pub fn play(file: &str, text: &str) -> Result<String, Trouble> {
     Ok(told.join("\n") + "\n")
 }
 
-fn answer(player: &mut Player, block: &Block<'_>) -> Result<Vec<String>, (usize, String)> {
+fn answer(
+    player: &mut Player,
+    block: &Block<'_>,
+    after: &mut impl FnMut(Option<u64>),
+) -> Result<Vec<String>, (usize, String)> {
     let mut lines = Vec::new();
     for &(line, text) in &block.commands {
         let command = text.parse().map_err(|message| (line, message))?;
         let replies = player.perform(command).map_err(|message| (line, message))?;
         lines.extend(replies.iter().map(show::reply));
+        after(player.pool.as_ref().map(PoolState::fingerprint));
     }
     if lines.is_empty() {
         lines.push("(nothing)".to_owned());

@@ -28,7 +28,7 @@ pub(super) enum Reply {
 /// A pool, the time, and the names in the script so far.
 #[derive(Default)]
 pub(super) struct Player {
-    pool: Option<PoolState<Story>>,
+    pub(super) pool: Option<PoolState<Story>>,
     now: Duration,
     ids: BTreeMap<u64, ConnId>,
     waiters: BTreeMap<String, WaiterId>,

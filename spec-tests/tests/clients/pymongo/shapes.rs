@@ -7,7 +7,7 @@ use cenote_core::topology::TopologyKind::{
     self, LoadBalanced, ReplicaSetNoPrimary, ReplicaSetWithPrimary, Sharded, Single, Unknown,
 };
 use cenote_endpoint::{
-    Endpoint, ListenOptions, LoadBalanced as Routers, Place, Role, Settings, Topology,
+    Endpoint, ListenAddress, ListenOptions, LoadBalanced as Routers, Role, Settings, Topology,
 };
 
 use crate::pymongo::world::{World, address, change_set, join, member, start, three};
@@ -66,7 +66,7 @@ fn services_behind_a_load_balancer() {
 fn a_unix_domain_socket() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("cenote.sock");
-    let options = ListenOptions { place: Place::Unix { path }, ..ListenOptions::default() };
+    let options = ListenOptions { place: ListenAddress::Unix { path }, ..ListenOptions::default() };
     let endpoint = Endpoint::start(Settings::default(), options).expect("it starts");
     let mut world = World::new();
     world.connect(&endpoint.uri(), None);

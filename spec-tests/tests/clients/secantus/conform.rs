@@ -21,7 +21,7 @@ fn every_file_passes_on_both_shells() {
     let server = Server::plain();
     let place = Foreign::new(&server.uri("")).expect("a server");
     let place = Place::Server(Box::new(place));
-    let played = formats::play(&folder(), &[Target::Tokio, Target::Mio], &place);
+    let played = formats::play(&[folder()], &[Target::Tokio, Target::Mio], &place);
     let Played { outcomes, unplayed } = played.expect("test files");
     assert_eq!(unplayed, []);
     assert_eq!(outcomes.len(), 66);

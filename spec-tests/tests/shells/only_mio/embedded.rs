@@ -43,11 +43,15 @@ impl Application {
     }
 
     fn of(builder: Builder, spurious: u32) -> Self {
+        Self::with_tokens(POOL, builder, spurious)
+    }
+
+    fn with_tokens(tokens: Range<usize>, builder: Builder, spurious: u32) -> Self {
         let poll = Poll::new().expect("a poll");
         let waker = Waker::new(poll.registry(), WAKER).expect("a waker");
         let wake = move || waker.wake().expect("it wakes");
         let builder = checked(builder);
-        let source = PoolSource::new(builder, poll.registry(), POOL, wake).expect("it works");
+        let source = PoolSource::new(builder, poll.registry(), tokens, wake).expect("it works");
         source.pool().ready();
         let (busy, outcomes, refused) = (BTreeMap::new(), Vec::new(), Vec::new());
         let command = rawdoc! { "ping": 1 };
@@ -113,10 +117,13 @@ impl Application {
     }
 }
 
+/// With no more tokens than maxConnecting.
 #[test]
 fn turned_for_nothing_it_does_nothing() {
     let endpoint = tls(Settings::default());
-    let mut application = Application::new(&with(&endpoint.uri(), "maxPoolSize=3"), 20);
+    let builder = Pool::builder(&with(&endpoint.uri(), "maxPoolSize=3"));
+    let builder = builder.expect("a connection string");
+    let mut application = Application::with_tokens(1000..1002, builder, 20);
     application.ping(50);
     assert!(application.outcomes.iter().all(Result::is_ok), "{:?}", application.outcomes);
     assert_eq!(endpoint.with(|server, _| server.statistics()).commands["ping"], 50);

@@ -1,5 +1,6 @@
 //! What mio alone can do.
 
+mod debug;
 mod embedded;
 #[cfg(target_os = "linux")]
 mod embedded_threads;

@@ -183,6 +183,7 @@ fn close_does_not_wait() {
     };
     world.source.pool().clear(failure(), false);
     world.source.close();
+    assert_eq!(world.source.pool().snapshot().status, Status::Closed);
     assert_eq!(gate.alive(), [1]);
     drop(held);
     assert_eq!(gate.alive(), [0; 0]);

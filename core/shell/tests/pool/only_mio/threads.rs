@@ -2,7 +2,7 @@
 
 #[cfg(target_os = "linux")]
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::thread;
@@ -188,7 +188,7 @@ fn close_waits_for_the_threads_of_the_pool() {
         begins: Sender<()>,
         /// The work goes on for as long as the other end is there.
         may_end: Arc<Mutex<Receiver<()>>>,
-        has_ended: Arc<AtomicBool>,
+        ended: Arc<AtomicU32>,
     }
 
     impl Connector<EventLoop> for Slow {
@@ -200,12 +200,15 @@ fn close_waits_for_the_threads_of_the_pool() {
             target: Target,
             _: HandshakeReporter,
         ) -> Result<(), ConnectionError> {
-            let (begins, has_ended) = (self.begins.clone(), Arc::clone(&self.has_ended));
+            let (begins, ended) = (self.begins.clone(), Arc::clone(&self.ended));
             let may_end = Arc::clone(&self.may_end);
             let work = move || {
                 begins.send(()).expect("the test is there");
                 let _ = may_end.lock().unwrap().recv();
-                has_ended.store(true, Ordering::Relaxed);
+                if target.connection_id == 1 {
+                    thread::sleep(Duration::from_millis(100)); // The last one to end.
+                }
+                ended.fetch_add(1, Ordering::Relaxed);
             };
             let worked = target.runtime.on_thread(work).await;
             worked.map_err(|error| ConnectionError::network(Stage::Tcp, error))
@@ -214,24 +217,24 @@ fn close_waits_for_the_threads_of_the_pool() {
 
     let (begins, begun) = channel();
     let (end, may_end) = channel();
-    let has_ended = Arc::new(AtomicBool::new(false));
+    let ended = Arc::new(AtomicU32::new(0));
     let may_end = Arc::new(Mutex::new(may_end));
-    let connector = Slow { begins, may_end, has_ended: Arc::clone(&has_ended) };
+    let connector = Slow { begins, may_end, ended: Arc::clone(&ended) };
     let builder = Builder::new("db.example.com".parse().unwrap(), connector);
     let pool = checked(builder).build().unwrap();
     pool.ready();
     thread::scope(|scope| {
-        let given_up = scope.spawn(|| pool.check_out().is_err());
-        begun.recv().unwrap();
+        let given_up = [(); 2].map(|()| scope.spawn(|| pool.check_out().is_err()));
+        given_up.iter().for_each(|_| begun.recv().unwrap());
         pool.close_before(Instant::now()).unwrap();
-        assert!(!has_ended.load(Ordering::Relaxed), "its deadline has passed");
+        assert_eq!(ended.load(Ordering::Relaxed), 0, "its deadline has passed");
         scope.spawn(move || {
             thread::sleep(Duration::from_millis(100));
             drop(end);
         });
         pool.close();
-        assert!(has_ended.load(Ordering::Relaxed));
-        assert!(given_up.join().unwrap());
+        assert_eq!(ended.load(Ordering::Relaxed), 2);
+        assert!(given_up.into_iter().all(|it| it.join().unwrap()));
     });
 }
 
