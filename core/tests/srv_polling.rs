@@ -34,6 +34,7 @@ impl Client {
         let uri = ConnectionString::parse(&uri).expect("a connection string");
         let uri = uri.resolve(&answers, || 0).expect("hosts");
         let now = Instant::ORIGIN;
+        assert_eq!(answers.ttl(), Duration::from_secs(5));
         let polling = SrvPolling::new(now, &uri, answers.ttl(), MINUTE);
         Self { servers: uri.hosts, polling, now }
     }

@@ -39,3 +39,19 @@ pub(super) fn missing_chunk() -> io::Error {
     let problem = "a trace cannot begin with this chunk: one before it is missing";
     io::Error::new(io::ErrorKind::InvalidInput, problem)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{BUFFER, DocumentSink};
+
+    #[test]
+    fn many_documents_are_written_together() {
+        let mut out = DocumentSink::new(Vec::new());
+        out.buffer.resize(BUFFER, 1);
+        out.pass_on().unwrap();
+        assert_eq!((out.buffer.len(), out.sink.len()), (BUFFER, 0));
+        out.buffer.push(1);
+        out.pass_on().unwrap();
+        assert_eq!((out.buffer.len(), out.sink.len()), (0, BUFFER + 1));
+    }
+}

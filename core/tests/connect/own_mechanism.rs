@@ -103,6 +103,21 @@ fn payload(command: &Document) -> &[u8] {
     command.get_binary_generic("payload").expect("a payload")
 }
 
+#[test]
+fn a_mechanism_speaks_to_external_and_not_in_hello_by_default() {
+    struct Least;
+    impl SaslMechanism for Least {
+        fn name(&self) -> &'static str {
+            "LEAST"
+        }
+
+        fn start(&self) -> Result<Box<dyn SaslConversation>, BoxError> {
+            Err(NoTicket("start").into())
+        }
+    }
+    assert_eq!((Least.source(), Least.speculates()), ("$external", false));
+}
+
 // AU-55
 #[test]
 fn challenges_are_answered_until_the_server_ends() {

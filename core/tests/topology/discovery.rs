@@ -107,6 +107,20 @@ fn closing_removes_every_server() {
     assert!(world.servers.is_empty() && world.events.len() == 4, "{:?}", world.events);
 }
 
+// ST-04
+#[test]
+fn a_primary_that_does_not_list_itself_is_removed_with_the_reason() {
+    for (me, advice) in [("a:27017", "correct the configuration"), ("b:27017", "name it so")] {
+        let mut world = World::new("mongodb://a,b/?replicaSet=rs");
+        let mut reply = member("rs", "primary", &["b:27017"]);
+        reply.append(bson::cstr!("me"), me);
+        world.reply("a", &reply);
+        assert_eq!(world.servers.keys().map(|it| it.to_string()).collect::<Vec<_>>(), ["b:27017"]);
+        let reasons: Vec<_> = world.topology.description().excluded().collect();
+        assert!(reasons[0].1.to_string().contains(advice), "{me}: {reasons:?}");
+    }
+}
+
 // ST-18, SE-08
 #[test]
 fn what_is_confirmed_is_not_told_again() {
