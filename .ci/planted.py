@@ -41,7 +41,8 @@ pub(crate) mod mutation {
 Package = collections.namedtuple("Package", "name folder files")
 Suite = collections.namedtuple("Suite", "package target prefix")
 Test = collections.namedtuple("Test", "program folder name")
-Play = collections.namedtuple("Play", "noticed seconds")
+# Whether it was noticed, after how long, and the test that noticed it.
+Play = collections.namedtuple("Play", "noticed seconds test", defaults=[None])
 
 def render(text, edits, begin=0, end=None):
     """The text between two places with those edits that lie there: each (begin, end, new), where `new` is called with
@@ -187,8 +188,8 @@ class Command:
             succeeds, more = run(command, self.folder, self.limit, number)
             seconds += more
             if not succeeds:
-                return Play("noticed" if succeeds is False else "does not end", seconds)
-        return Play(None, seconds)
+                return Play(True, seconds)
+        return Play(False, seconds)
 
 class Tests:
     """A tool that is many tests, each in a process of its own. Only those that reach a bug are played on it, until one
@@ -207,7 +208,7 @@ class Tests:
         self.broken = [test.name for _, test, _, succeeds in recorded if not succeeds]
         self.recorded = sorted(it[:3] for it in recorded if it[3])
 
-    def play(self, number, patience=900, rule=""):
+    def play(self, number, patience=900, rule=None):
         begun = time.monotonic()
         reaching = [it for it in self.recorded if number in it[2]]
         for seconds, test, _ in sorted(reaching, key=lambda it: rule not in rules_of(it[1])):
@@ -218,9 +219,8 @@ class Tests:
             if not succeeds and self.again:
                 succeeds, _ = run(command_of(test), test.folder, limit, number)
             if not succeeds:
-                noticed = test.name if succeeds is False else f"{test.name} (does not end)"
-                return Play(noticed, time.monotonic() - begun)
-        return Play(None, time.monotonic() - begun)
+                return Play(True, time.monotonic() - begun, test)
+        return Play(False, time.monotonic() - begun)
 
 @functools.cache
 def named_rules():

@@ -102,7 +102,8 @@ impl PoolSetup {
                 if let Some(resolver) = resolver {
                     connector = connector.with_resolver(resolver);
                 }
-                Builder::new(address, connector).replace_options(uri.pool_options())
+                let builder = Builder::new(address, connector).timeout(uri.timeouts.operation);
+                builder.replace_options(uri.pool_options())
             }
         };
         if let Some(options) = options {

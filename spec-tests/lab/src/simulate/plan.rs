@@ -273,3 +273,22 @@ impl fmt::Display for Plan {
         write!(f, "  ends            {ends}")
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use cenote_core::pool::OptionSpec;
+
+    use super::Plan;
+
+    #[test]
+    fn each_option_is_drawn() {
+        let mut drawn = BTreeSet::new();
+        for seed in 0..100 {
+            let mut options = Plan::new(seed, 1).options;
+            drawn.extend(options.each().filter(|(_, it)| it.is_set()).map(|(spec, _)| spec.name));
+        }
+        assert_eq!(drawn.len(), OptionSpec::TABLE.len(), "{drawn:?}");
+    }
+}
