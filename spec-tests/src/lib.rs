@@ -1,5 +1,4 @@
-//! The laboratory of the Cenote connection pool: everything that judges `cenote-core` from
-//! outside.
+//! The command `cenote`: what operators and authors of drivers use, and what its tests share.
 
 #![forbid(unsafe_code)]
 

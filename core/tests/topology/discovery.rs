@@ -115,7 +115,7 @@ fn a_primary_that_does_not_list_itself_is_removed_with_the_reason() {
         let mut reply = member("rs", "primary", &["b:27017"]);
         reply.append(bson::cstr!("me"), me);
         world.reply("a", &reply);
-        assert_eq!(world.servers.keys().map(|it| it.to_string()).collect::<Vec<_>>(), ["b:27017"]);
+        assert_eq!(world.servers.keys().map(ToString::to_string).collect::<Vec<_>>(), ["b:27017"]);
         let reasons: Vec<_> = world.topology.description().excluded().collect();
         assert!(reasons[0].1.to_string().contains(advice), "{me}: {reasons:?}");
     }

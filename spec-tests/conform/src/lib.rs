@@ -2,7 +2,7 @@
 //! [Connection Monitoring and Pooling](https://github.com/mongodb/specifications/blob/master/source/connection-monitoring-and-pooling/tests/cmap-format/README.md)
 //! specification, and Cenote's own, which have more operations.
 //!
-#![cfg_attr(docsrs, doc = concat!("[Guide](", env!("CARGO_PKG_REPOSITORY"), "/blob/main/docs/test-your-own-shell.md)"))]
+#![cfg_attr(docsrs, doc = concat!("[Guide](", env!("CARGO_PKG_REPOSITORY"), "/blob/main/docs/endpoint.md#test-your-own-shell)"))]
 //!
 //! Implement [`Pool`] for your pool and [`Target`] for what opens one, and give a [`Runner`] a folder of
 //! files. It executes the operations of each file, records the events, and compares them with those

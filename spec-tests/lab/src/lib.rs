@@ -6,6 +6,7 @@
 
 #![forbid(unsafe_code)]
 
+#[cfg(feature = "simulate")]
 pub mod command;
 pub mod explore;
 pub mod fuzzing;
@@ -13,6 +14,7 @@ pub mod lockstep;
 pub mod model;
 pub mod random_run;
 pub mod shrink;
+#[cfg(feature = "simulate")]
 pub mod simulate;
 pub mod transcript;
 

@@ -7,6 +7,8 @@ use std::process::Command;
 
 use serde_json::Value;
 
+use crate::requirements::files_in;
+
 /// Their API in Rust serves the project's own tools, and has no promise.
 const TOOLS: [&str; 6] =
     ["cenote", "cenote-c", "cenote-fuzz", "cenote-lab", "cenote-replay", "cenote-test-runtimes"];
@@ -233,14 +235,46 @@ fn parts_of_workflow(file: &str) -> Vec<String> {
     parts
 }
 
+/// The parts of a script, sorted.
+fn parts_of_script(script: &str) -> Vec<String> {
+    let listed = Command::new(root().join(script)).arg("--list").output().expect("it runs");
+    let listed = String::from_utf8(listed.stdout).expect("UTF-8");
+    let mut listed: Vec<_> = listed.lines().map(str::to_owned).collect();
+    listed.sort_unstable();
+    assert!(!listed.is_empty(), "{script} --list");
+    listed
+}
+
 #[test]
 fn workflows_call_each_part_of_the_gate_and_of_the_night_once() {
     for (workflow, script) in [("ci.yml", ".ci/run"), ("nightly.yml", ".ci/nightly")] {
-        let listed = Command::new(root().join(script)).arg("--list").output().expect("it runs");
-        let listed = String::from_utf8(listed.stdout).expect("UTF-8");
-        let mut listed: Vec<_> = listed.lines().map(str::to_owned).collect();
-        listed.sort_unstable();
-        assert!(!listed.is_empty(), "{script} --list");
-        assert_eq!(parts_of_workflow(workflow), listed, "{workflow} and {script}");
+        assert_eq!(parts_of_workflow(workflow), parts_of_script(script), "{workflow} and {script}");
     }
+}
+
+#[test]
+fn workflows_run_the_three_scripts_and_nothing_else() {
+    for workflow in ["ci.yml", "nightly.yml"] {
+        let text = text(&root().join(".github/workflows").join(workflow));
+        for line in text.lines().filter_map(|line| line.trim().strip_prefix("- run: ")) {
+            let (command, parts) = line.split_once(' ').unwrap_or((line, ""));
+            match command {
+                "rustup" | ".ci/fetch-specifications" => {}
+                ".ci/run" | ".ci/nightly" | ".ci/release" => {
+                    let listed = parts_of_script(command);
+                    let is_there = |part: &str| listed.iter().any(|it| it == part);
+                    let is_matrix = parts == "${{ matrix.parts }}";
+                    assert!(is_matrix || parts.split(' ').all(is_there), "{workflow}: {line}");
+                }
+                _ => panic!("{workflow}: {line}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn the_docs_have_at_most_55_000_words() {
+    let pages = files_in(&root().join("docs"), &["md"]);
+    let words: usize = pages.iter().map(|page| text(page).split_whitespace().count()).sum();
+    assert!((1..=55_000).contains(&words), "{words} words");
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use cenote_core::address::ServerAddress;
 use cenote_core::error::ConnectionError;
 use cenote_core::outbox;
-use cenote_core::pool::{ConnId, Input, InvalidOptions, PoolOptions, Snapshot};
+use cenote_core::pool::{ConnId, Input, Snapshot};
 
 use super::failure_counts::FailureCounts;
 use super::inner::PoolInner;
@@ -20,7 +20,6 @@ use crate::event::{Notification, Subscribers};
 use crate::failure::{DeferredEffects, FailureHandler};
 use crate::pool::leak::{LeakCallback, LeakDetector};
 use crate::runtime::origin::Origin;
-use crate::runtime::platform;
 use crate::runtime::reentrancy::ReentrancyGuard;
 use crate::runtime::signal::{Listener, Signal, Wakers};
 use crate::runtime::wake_list::WakeList;
@@ -242,30 +241,6 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
         self.lock().state.snapshot()
-    }
-
-    /// The options as they were set.
-    #[must_use]
-    pub fn options(&self) -> PoolOptions {
-        self.lock().state.options().clone()
-    }
-
-    /// Changes options of the running pool.
-    ///
-    /// # Errors
-    ///
-    /// Options that contradict each other; nothing changes then.
-    ///
-    /// # Panics
-    ///
-    /// When `loadBalanced` changes.
-    pub fn set_options(self: &Arc<Self>, options: PoolOptions) -> Result<(), InvalidOptions> {
-        options.validate()?;
-        let options = platform::with_jitter_seed_from_os(options);
-        let options = self.leak_detector.with_default_threshold(options);
-        self.leak_detector.set_options(&options);
-        self.feed(Input::SetOptions { options: Box::new(options) });
-        Ok(())
     }
 
     /// Whether this is a child of the process that the pool lives in, and the pool was not reset there.

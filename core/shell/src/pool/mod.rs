@@ -43,6 +43,7 @@ mod inspect;
 pub mod leak;
 #[cfg(feature = "metrics")]
 mod observed;
+mod options;
 mod release;
 mod request;
 mod runtime_handle;

@@ -3,6 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Arc, Mutex};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use cenote_core::error::{ConnectionError, Kind, OperationError};
 use cenote_core::pool::{CheckOutError, CloseReason, Event, PoolOptions, ServiceId, Status};
@@ -17,6 +18,7 @@ use crate::pool::world::{Gate, Log, at_most, builder, checked, failure, until};
 
 on_all_runtimes!(
     a_failed_establishment_is_reported_first,
+    the_end_of_the_callers_time_is_no_failure_of_the_server,
     connections_that_fail_together_clear_once,
     an_error_in_use_is_reported_before_the_check_in,
     interruptions_and_faults_are_not_reported,
@@ -73,6 +75,15 @@ fn a_failed_establishment_is_reported_first<R: TestRuntime>() {
         ["ConnectionPoolCleared", "ConnectionClosed", "ConnectionCheckOutFailed"]
     );
     assert_eq!(pool.snapshot().status, Status::Paused);
+}
+
+// SD-22
+fn the_end_of_the_callers_time_is_no_failure_of_the_server<R: TestRuntime>() {
+    let (pool, log, reported) = cleared_by_failures::<R>(&Gate::closed(), at_most(1));
+    let soon = Instant::now() + Duration::from_millis(20);
+    assert!(pool.check_out_before(soon).expect_err("it is never opened").is_timeout());
+    assert!(reported.lock().expect("no panic").is_empty());
+    assert!(!log.take().contains(&"ConnectionPoolCleared"));
 }
 
 // CO-18, CLB-07, SD-20, T-62: six that fail together clear once, though the pool is ready again in between.

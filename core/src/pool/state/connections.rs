@@ -99,7 +99,7 @@ impl<C> Connections<C> {
         for slot in 0..count {
             let taken = waiting.next_if(|&(taken, _, _)| taken as usize == slot);
             let connection = taken.map_or_else(Connection::placeholder, |(_, _, taken)| taken);
-            connections.count_use(&connection.state);
+            connections.count_purpose(&connection.state);
             connections.slots.insert(connection);
         }
         for &slot in free.iter().rev() {
@@ -242,7 +242,7 @@ impl<C> Connections<C> {
     #[inline(always)]
     pub(in crate::pool) fn make_available(&mut self, id: ConnId, conn: C, since: Instant) {
         let was = self.set(id, ConnState::Available { conn, since });
-        self.discount_use(&was);
+        self.discount_purpose(&was);
     }
 
     /// An available connection is in use from now on, and hands out its payload.
@@ -272,7 +272,7 @@ impl<C> Connections<C> {
     #[inline(always)]
     pub(in crate::pool) fn reuse(&mut self, id: ConnId, since: Instant, purpose: Purpose) {
         let was = self.start_use(id, since, purpose);
-        self.discount_use(&was);
+        self.discount_purpose(&was);
     }
 
     /// A connection in use serves another purpose from now on.
@@ -307,7 +307,7 @@ impl<C> Connections<C> {
         self.lists.release(id.slot());
         let removed = self.slots.remove(id.slot() as usize);
         assert_eq!(removed.number, id.number(), "a connection of this pool");
-        self.discount_use(&removed.state);
+        self.discount_purpose(&removed.state);
         self.sweep_expiries();
         removed
     }
@@ -476,7 +476,7 @@ impl<C> Connections<C> {
         connection
     }
 
-    fn count_use(&mut self, state: &ConnState<C>) {
+    fn count_purpose(&mut self, state: &ConnState<C>) {
         if let Some(purpose) = state.purpose() {
             self.purposes[purpose as usize] += 1;
         }
@@ -484,7 +484,7 @@ impl<C> Connections<C> {
 
     // LB-06
     #[inline(always)]
-    fn discount_use(&mut self, was: &ConnState<C>) {
+    fn discount_purpose(&mut self, was: &ConnState<C>) {
         if let ConnState::InUse { purpose, .. } = was {
             self.discount(*purpose);
         }

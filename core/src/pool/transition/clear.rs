@@ -115,11 +115,11 @@ impl<S: PoolTypes> PoolState<S> {
             service_id: Some(service),
             interrupt_in_use_connections: false,
         });
-        let outdated = |pool: &Self, id| {
-            let is_outdated = pool.has_old_generation(pool.connections.known(id));
-            is_outdated.then_some((CloseReason::Stale, None))
+        let stale = |pool: &Self, id| {
+            let is_stale = pool.has_old_generation(pool.connections.known(id));
+            is_stale.then_some((CloseReason::Stale, None))
         };
-        self.abort_drains_where(outdated, PendingResponseFailure::Error, None, out);
+        self.abort_drains_where(stale, PendingResponseFailure::Error, None, out);
         self.prune_stale(out);
     }
 }

@@ -23,6 +23,7 @@ pub use judge::{Comparable, judge, panic_message};
 pub(crate) use judge::{Trace, feed, judge_refusal};
 pub use step::{Clock, Op, Pick, Step, service};
 pub(crate) use story::Story;
+#[cfg(feature = "simulate")]
 pub(crate) use tagged::map_input;
 pub use tagged::{Tagged, strip_action, strip_input};
 

@@ -65,6 +65,7 @@ impl Story {
     /// # Errors
     ///
     /// The first violation.
+    #[cfg(feature = "simulate")]
     pub(crate) fn ends(self) -> Result<(), String> {
         verdict(&self.checker.finish())
     }

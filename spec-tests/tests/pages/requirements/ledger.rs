@@ -6,12 +6,12 @@ use std::fmt::Write as _;
 use super::citations::Citations;
 use super::rules::{Family, Rule};
 
-/// Rules, with where they are cited and the bugs that are planted on them.
+/// Rules, with where they are cited and the tests that are known to notice a bug on them.
 pub(super) struct Ledger<'a> {
     pub families: &'a [Family],
     pub citations: &'a BTreeMap<String, Citations>,
     /// By the rule.
-    pub planted: &'a BTreeMap<String, Vec<String>>,
+    pub proved: &'a BTreeMap<String, Vec<String>>,
 }
 
 impl Ledger<'_> {
@@ -35,8 +35,8 @@ impl Ledger<'_> {
         let nowhere = Citations::default();
         let Citations { code, test, through_a_shell } = self.of(rule).unwrap_or(&nowhere);
         let code = rule.elsewhere.iter().chain(code).cloned().collect::<Vec<_>>();
-        let proof = match self.planted.get(&rule.id) {
-            Some(bugs) => format!("notices `{}`", bugs.join("`, `")),
+        let proof = match self.proved.get(&rule.id) {
+            Some(tests) => format!("`{}`", tests.join("`, `")),
             None if test.is_empty() && through_a_shell.is_empty() => String::new(),
             None => "cited".to_owned(),
         };
@@ -98,7 +98,7 @@ impl Ledger<'_> {
                 citations.is_some_and(|it| !it.code.is_empty()),
                 citations.is_some_and(has_test),
                 citations.is_some_and(|it| !it.through_a_shell.is_empty()),
-                self.planted.contains_key(&rule.id),
+                self.proved.contains_key(&rule.id),
             ];
             counts.iter_mut().zip(holds).for_each(|(count, holds)| *count += u32::from(holds));
         }
@@ -113,9 +113,9 @@ fn a_rule_without_code_or_test_is_told() {
     let families = super::rules::parse(list).expect("it is right");
     let here = || vec!["here".to_owned()];
     let mut citations = BTreeMap::new();
-    let planted = BTreeMap::from([("OP-02".to_owned(), vec!["bug".to_owned()])]);
+    let proved = BTreeMap::from([("OP-02".to_owned(), vec!["test".to_owned()])]);
     let nothing = BTreeMap::new();
-    let ledger = Ledger { families: &families, citations: &nothing, planted: &planted };
+    let ledger = Ledger { families: &families, citations: &nothing, proved: &proved };
     assert_eq!(
         ledger.trouble(),
         [
@@ -130,9 +130,9 @@ fn a_rule_without_code_or_test_is_told() {
         let test = Citations { code: here(), test: here(), ..Citations::default() };
         citations.insert(id.to_owned(), test);
     }
-    let ledger = Ledger { families: &families, citations: &citations, planted: &planted };
+    let ledger = Ledger { families: &families, citations: &citations, proved: &proved };
     assert_eq!(ledger.trouble(), ["OP-01 has no test through a shell"]);
-    assert!(ledger.table().contains("| OP-02 | r | here | here |  | notices `bug` |\n"));
+    assert!(ledger.table().contains("| OP-02 | r | here | here |  | `test` |\n"));
     assert!(ledger.table().contains("| OP-01 | r | here | here |  | cited |\n"));
     assert!(ledger.counts().ends_with("| **all** | 4 | 0 | 1 | 1 | 2 | 2 | 0 | 1 |\n"));
 }

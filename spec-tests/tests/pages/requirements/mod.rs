@@ -5,7 +5,7 @@
 //! intended change, `CENOTE_BLESS=1 cargo test -p cenote --test pages requirements` rewrites them.
 //!
 //! What cannot be seen from here is whether a test really shows its rule. It does if it notices a bug that is
-//! planted on the rule: `rule` in `spec-tests/mutations.toml`.
+//! planted on the rule: `rule` in `spec-tests/mutations.toml`, and the last column of `docs/audit/mutations.md`.
 
 mod citations;
 mod ids;
@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use self::ids::{ids, trouble_with_citations};
+use self::ids::trouble_with_citations;
 use self::ledger::Ledger;
 use self::rules::Family;
 
@@ -27,8 +27,8 @@ const END: &str = "<!-- to here -->\n";
 #[test]
 fn every_rule_has_code_and_a_test_and_the_page_has_the_counts() {
     let repository = repository();
-    let (families, citations, planted) = (families(), citations::all(&repository), planted());
-    let ledger = Ledger { families: &families, citations: &citations, planted: &planted };
+    let (families, citations, proved) = (families(), citations::all(&repository), proved());
+    let ledger = Ledger { families: &families, citations: &citations, proved: &proved };
     let table = repository.join("target/requirements.md");
     fs::write(&table, ledger.table()).expect("target/ can be written");
     let trouble = ledger.trouble();
@@ -85,25 +85,32 @@ fn families() -> Vec<Family> {
     rules::parse(&list).unwrap_or_else(|what| panic!("spec-tests/requirements.txt:{what}"))
 }
 
-/// The names of the planted bugs, by the rules that they break.
-fn planted() -> BTreeMap<String, Vec<String>> {
-    let mut planted: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    let mut name = "";
+/// The planted bugs that a test of their rule notices, by the rule.
+fn proved() -> BTreeMap<String, Vec<String>> {
+    let matrix = read(&repository().join("docs/audit/mutations.md"));
+    let rows = matrix.lines().filter_map(|line| line.strip_prefix('|')?.strip_suffix('|'));
+    let ends = rows.filter_map(|row| Some((row.split_once('|')?.0, row.rsplit_once('|')?.1)));
+    let proofs: BTreeMap<_, _> = ends.collect();
+    let mut proved: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    let mut what = "";
     let list = read(&repository().join("spec-tests/mutations.toml"));
     for line in list.lines() {
-        if let Some(this) = line.strip_prefix("name = ") {
-            name = this.trim_matches('"');
-        } else if let Some(rules) = line.strip_prefix("rule = ") {
-            ids(rules)
-                .into_iter()
-                .for_each(|id| planted.entry(id).or_default().push(name.to_owned()));
+        if let Some(this) = line.strip_prefix("what = ") {
+            what = this.trim_matches('"');
+        } else if let Some(rule) = line.strip_prefix("rule = ") {
+            let tests = proofs.get(what).and_then(|test| test.strip_prefix('`')?.strip_suffix('`'));
+            proved
+                .entry(rule.trim_matches('"').to_owned())
+                .or_default()
+                .extend(tests.map(str::to_owned));
         }
     }
-    planted
+    proved.retain(|_, tests| !tests.is_empty());
+    proved
 }
 
 /// The files of these kinds in a folder, and in the folders in it.
-fn files_in(folder: &Path, kinds: &[&str]) -> Vec<PathBuf> {
+pub(super) fn files_in(folder: &Path, kinds: &[&str]) -> Vec<PathBuf> {
     let mut files = Vec::new();
     for entry in fs::read_dir(folder).expect("a folder of the repository") {
         let path = entry.expect("an entry").path();

@@ -1,5 +1,6 @@
 //! Whose turn it is when late replies are switched off: requests 3 and 4 return to the queue, while request 5
-//! owns a connection that is being established.
+//! owns a connection that is being established. Worlds of 5,000 steps failed here, all in this way: seeds 605, 1700, 5093,
+//! 11108, 100670 and 20261190.
 
 use cenote_core::pool::{Health, Purpose};
 
