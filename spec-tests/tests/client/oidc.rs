@@ -166,7 +166,7 @@ fn a_callback_that_blocks_for_too_long(shell: Shell) {
         thread::sleep(request.timeout + Duration::from_millis(500));
         Ok(AccessToken::new(GOOD))
     };
-    let uri = format!("{}&connectTimeoutMS=500", uri(&endpoint));
+    let uri = format!("{}&connectTimeoutMS=1500", uri(&endpoint));
     let client = client_with_tokens(shell, &uri, callback).expect("good options");
     let begin = Instant::now();
     let error =

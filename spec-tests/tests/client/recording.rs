@@ -101,7 +101,7 @@ fn a_set_that_changes_is_recorded(shell: Shell) {
     let folder = tempdir().expect("a folder");
     let set = three();
     let recording = Recordings { into: Some(folder.path().into()), ..Recordings::default() };
-    let options = "replicaSet=rs0&heartbeatFrequencyMS=500&connectTimeoutMS=500";
+    let options = "replicaSet=rs0&heartbeatFrequencyMS=500&connectTimeoutMS=2000";
     let world = World::recorded(shell, &[&set[0]], options, &recording);
     until_three(&world);
     world.ping();

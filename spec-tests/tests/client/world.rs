@@ -28,7 +28,7 @@ use crate::shells::{
 const LONG: Duration = Duration::from_secs(30);
 
 /// How soon things happen in most stories.
-pub(crate) const SOON: &str = "heartbeatFrequencyMS=500&connectTimeoutMS=500";
+pub(crate) const SOON: &str = "heartbeatFrequencyMS=500&connectTimeoutMS=2000";
 
 pub(crate) struct World {
     pub(crate) client: Box<dyn AnyClient>,
