@@ -2,6 +2,7 @@
 //! seconds to link.
 
 mod client;
+mod client_machine;
 mod connect;
 mod embedding;
 mod error_table;

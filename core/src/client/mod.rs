@@ -13,10 +13,12 @@
 //! ```
 //!
 //! A shell keeps a [pool](crate::pool) and a [monitor](crate::monitor) for each host, and calls
-//! these: nothing here has a lock, a socket or a clock. Both shells' `Client` is that.
+//! these: nothing here has a lock, a socket or a clock. Both shells' `Client` is that. [`machine`] puts all of it together as
+//! one state machine; the shells do not use it yet.
 
 mod error;
 mod event;
+pub mod machine;
 mod max_time;
 mod polling;
 mod read_preference;
@@ -34,5 +36,7 @@ pub use read_preference::{InvalidReadPreference, ReadPreference};
 pub use selection::{Selection, select};
 pub use selector::Selector;
 pub use settings::{ClientSettings, Hosts};
+pub(crate) use status::all_seen;
 pub use status::{ServerStatus, seen};
+pub(crate) use suitable::two_of;
 pub use suitable::{Described, choose_of_two, in_latency_window, suitable};

@@ -37,9 +37,10 @@ pub fn select<T>(
     topology: &TopologyDescription,
     heartbeat_frequency: Duration,
     local_threshold: Duration,
+    avoided: &[ServerAddress],
     choose: impl FnOnce(&[Described<'_>]) -> Option<T>,
 ) -> Result<Selection<T>, InvalidReadPreference> {
-    let fitting = fitting(selector, topology, heartbeat_frequency, local_threshold)?;
+    let fitting = fitting(selector, topology, heartbeat_frequency, local_threshold, avoided)?;
     if let Some(server) = choose(&fitting) {
         return Ok(Selection::Found(server));
     }
@@ -56,6 +57,7 @@ fn fitting<'a>(
     topology: &'a TopologyDescription,
     heartbeat_frequency: Duration,
     local_threshold: Duration,
+    avoided: &[ServerAddress],
 ) -> Result<Vec<Described<'a>>, InvalidReadPreference> {
     let any = ReadPreference::of_mode(ReadPreferenceMode::Nearest);
     let secondary = ReadPreference::of_mode(ReadPreferenceMode::Secondary);
@@ -70,7 +72,7 @@ fn fitting<'a>(
             return Ok(servers);
         }
     };
-    let servers = suitable(topology, preference, heartbeat_frequency, &[])?;
+    let servers = suitable(topology, preference, heartbeat_frequency, avoided)?;
     Ok(in_latency_window(&servers, local_threshold))
 }
 

@@ -40,7 +40,16 @@ pub fn seen(
     topology: &TopologyDescription,
     servers: impl IntoIterator<Item = ServerStatus>,
 ) -> String {
-    let servers = servers.into_iter().map(|server| Seen(&server).to_string());
+    let servers = servers.into_iter().map(|it| Seen(&it.address, &it.description).to_string());
+    written(topology, servers)
+}
+
+/// The same for all servers of the topology.
+pub(crate) fn all_seen(topology: &TopologyDescription) -> String {
+    written(topology, topology.servers().map(|(address, server)| Seen(address, server).to_string()))
+}
+
+fn written(topology: &TopologyDescription, servers: impl Iterator<Item = String>) -> String {
     let mut text = String::new();
     // Writing into memory does not fail.
     let _ = topology.write_with(&mut text, servers);
@@ -48,13 +57,13 @@ pub fn seen(
 }
 
 /// Without the pool.
-struct Seen<'a>(&'a ServerStatus);
+struct Seen<'a>(&'a ServerAddress, &'a ServerDescription);
 
 /// As in `db.example.com:27017: RSPrimary of rs0, round trip 1.2ms, tags dc: ny`, or
 /// `db.example.com:27017: Unknown: TCP connect: … (check host and port, …)`.
 impl fmt::Display for Seen<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let ServerStatus { address, description, .. } = self.0;
+        let Self(address, description) = self;
         write!(f, "{address}: {}", description.details())?;
         match description.error.as_ref().and_then(ConnectionError::advice) {
             Some(advice) => write!(f, " ({advice})"),
@@ -67,6 +76,6 @@ impl fmt::Display for Seen<'_> {
 /// work, with what may be done about it.
 impl fmt::Display for ServerStatus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} [{}]", Seen(self), self.pool)
+        write!(f, "{} [{}]", Seen(&self.address, &self.description), self.pool)
     }
 }

@@ -75,9 +75,14 @@ pub fn in_latency_window<'a>(
 /// the whole range of `u64` from a generator of the embedder.
 // SD-53, SS-08
 pub fn choose_of_two<T>(servers: &[T], draw: u64, operations: impl Fn(&T) -> u64) -> Option<&T> {
-    let (first, second) = two_places(servers.len(), draw)?;
-    let (first, second) = (servers.get(first)?, servers.get(second)?);
+    let [first, second] = two_of(servers, draw)?;
     Some(if operations(second) < operations(first) { second } else { first })
+}
+
+/// Two of the servers, different ones if there are two.
+pub(crate) fn two_of<T>(servers: &[T], draw: u64) -> Option<[&T; 2]> {
+    let (first, second) = two_places(servers.len(), draw)?;
+    Some([servers.get(first)?, servers.get(second)?])
 }
 
 /// Two places of so many, different ones if there are two; the halves of the draw decide on one each.

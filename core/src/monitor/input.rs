@@ -56,15 +56,3 @@ pub enum Input {
     /// Stop for good: sockets are closed, nothing is due any more, all inputs are ignored.
     Close,
 }
-
-impl Input {
-    /// The socket that the input is from, if it is from one.
-    pub(super) const fn socket(&self) -> Option<SocketId> {
-        match self {
-            Self::Opened { socket, .. }
-            | Self::Replied { socket, .. }
-            | Self::Failed { socket, .. } => Some(*socket),
-            Self::RequestCheck | Self::ApplicationFailed { .. } | Self::Timer | Self::Close => None,
-        }
-    }
-}

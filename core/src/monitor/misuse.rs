@@ -23,6 +23,14 @@ pub enum Misuse {
     NothingAsked(SocketId),
 }
 
+/// What is told of a socket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SocketInput {
+    Opened,
+    Replied,
+    Failed,
+}
+
 /// The state of a socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Doing {
@@ -34,26 +42,37 @@ pub(super) enum Doing {
 impl Monitor {
     /// `Ok(false)` is for inputs to ignore.
     pub(super) fn permit(&self, input: &Input) -> Result<bool, Misuse> {
+        match input {
+            Input::Opened { socket, .. } => self.permit_socket(*socket, SocketInput::Opened),
+            Input::Replied { socket, .. } => self.permit_socket(*socket, SocketInput::Replied),
+            Input::Failed { socket, .. } => self.permit_socket(*socket, SocketInput::Failed),
+            Input::RequestCheck | Input::ApplicationFailed { .. } | Input::Timer | Input::Close => {
+                Ok(!self.is_closed)
+            }
+        }
+    }
+
+    /// The same for what is told of a socket.
+    pub(crate) fn permit_socket(
+        &self,
+        socket: SocketId,
+        input: SocketInput,
+    ) -> Result<bool, Misuse> {
         if self.is_closed {
             return Ok(false);
         }
-        let Some(socket) = input.socket() else { return Ok(true) };
         if socket.0 == 0 || socket > self.last_socket {
             return Err(Misuse::UnknownSocket(socket));
         }
         let Some(doing) = self.doing(socket) else { return Ok(false) };
         match (input, doing) {
-            (Input::Opened { .. }, Doing::Asked | Doing::Idle) => Err(Misuse::AlreadyOpen(socket)),
-            (Input::Replied { .. }, Doing::Opening | Doing::Idle) => {
+            (SocketInput::Opened, Doing::Asked | Doing::Idle) => Err(Misuse::AlreadyOpen(socket)),
+            (SocketInput::Replied, Doing::Opening | Doing::Idle) => {
                 Err(Misuse::NothingAsked(socket))
             }
-            (Input::Opened { .. }, Doing::Opening)
-            | (Input::Replied { .. }, Doing::Asked)
-            | (Input::Failed { .. }, Doing::Opening | Doing::Asked | Doing::Idle)
-            | (
-                Input::RequestCheck | Input::ApplicationFailed { .. } | Input::Timer | Input::Close,
-                _,
-            ) => Ok(true),
+            (SocketInput::Opened, Doing::Opening)
+            | (SocketInput::Replied, Doing::Asked)
+            | (SocketInput::Failed, Doing::Opening | Doing::Asked | Doing::Idle) => Ok(true),
         }
     }
 

@@ -96,5 +96,6 @@ pub use event::Event;
 pub use input::Input;
 pub use machine::Monitor;
 pub use misuse::Misuse;
+pub(crate) use misuse::SocketInput;
 pub use options::{InvalidMonitorOptions, MonitorOptions};
 pub use round_trip::RoundTrip;

@@ -56,6 +56,8 @@ pub use event::{CloseReason, Elapsed, Event, PendingResponseFailure};
 pub use id::{ConnId, ServiceId, WaiterId};
 pub use input::{Health, Input, Purpose};
 pub use misuse::{Misuse, MisuseReason};
+#[cfg(feature = "protocol")]
+pub(crate) use options::mix;
 pub use options::{InvalidOptions, Maintenance, OptionSpec, OptionValue, PoolOptions, ReuseOrder};
 pub use queued::Queued;
 pub use sink::{ActionSink, Actions, WithoutEvents};

@@ -127,7 +127,7 @@ impl<R: Network> ClientInner<R> {
     ) -> Result<Selection<Arc<Server<R>>>, InvalidReadPreference> {
         let heartbeat = self.shared.options.heartbeat_frequency;
         let threshold = self.settings.local_threshold;
-        client::select(selector, topology, heartbeat, threshold, |fitting| {
+        client::select(selector, topology, heartbeat, threshold, &[], |fitting| {
             let list = self.servers.list();
             // One that was just found is not on the list yet.
             let servers: Vec<_> =

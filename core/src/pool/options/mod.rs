@@ -7,7 +7,8 @@ mod table;
 use core::time::Duration;
 
 pub use kinds::{InvalidOptions, Maintenance, ReuseOrder};
-pub(super) use settings::{Codel, Settings, mix};
+pub(crate) use settings::mix;
+pub(super) use settings::{Codel, Settings};
 pub use table::{OptionSpec, OptionValue};
 
 /// The options of a pool. `None` means "not set": the default applies, and the option appears

@@ -176,7 +176,7 @@ fn limit(duration: Option<Duration>) -> Option<u64> {
 }
 
 /// Spreads the bits of a number: the finalizer of SplitMix64.
-pub(in crate::pool) const fn mix(number: u64) -> u64 {
+pub(crate) const fn mix(number: u64) -> u64 {
     let number = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let number = (number ^ (number >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

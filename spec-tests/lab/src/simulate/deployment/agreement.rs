@@ -1,14 +1,14 @@
 //! Whether the pools agree with the description of the topology.
 
 use cenote_core::address::ServerAddress;
+use cenote_core::client::machine::Action;
 use cenote_core::error::ConnectionError;
 use cenote_core::monitor::{Monitor, ServerDescription};
 use cenote_core::pool::Status;
 use cenote_core::sdam::{StalePrimary, StateChange};
-use cenote_core::topology::{Action, TopologyKind};
+use cenote_core::topology::{ServerId, TopologyKind};
 
 use super::client::Client;
-use super::server::ServerNumber;
 use super::world::World;
 
 impl World<'_> {
@@ -16,7 +16,7 @@ impl World<'_> {
     /// has a pool, unless it is about to be added or removed.
     pub(super) fn expect_agreement(&self) -> Result<(), String> {
         let client = &self.client;
-        let description = client.topology.description();
+        let description = client.state.description();
         for (address, described) in description.servers() {
             let is_single = description.kind == TopologyKind::Single;
             let expected = expected_status(described, is_single);
@@ -40,12 +40,10 @@ impl World<'_> {
     /// A monitor clears the pool of a server that is Unknown for the same reason, and of no other (SD-08).
     pub(super) fn expect_failed(
         &self,
-        server: ServerNumber,
+        server: ServerId,
         cause: &ConnectionError,
     ) -> Result<(), String> {
-        let its = self.client.servers.get(&server);
-        let monitor = its.and_then(|its| its.monitor.as_ref());
-        let description = monitor.map(Monitor::description);
+        let description = self.client.state.monitor(server).map(Monitor::description);
         let error = description.and_then(|description| description.error.as_ref());
         match error.is_some_and(|error| error.to_string() == cause.to_string()) {
             true => Ok(()),
@@ -74,14 +72,14 @@ impl Client {
     /// Whether a pool is still to be made.
     fn will_add(&self, address: &ServerAddress) -> bool {
         self.outbox.iter().any(
-            |action| matches!(action, Action::AddServer { address: its, .. } if **its == *address),
+            |action| matches!(action, Action::OpenPool { address: its, .. } if **its == *address),
         )
     }
 
     /// Whether a pool is still to be closed.
     fn will_remove(&self, address: &ServerAddress) -> bool {
         self.outbox.iter().any(
-            |action| matches!(action, Action::RemoveServer { address: its, .. } if **its == *address),
+            |action| matches!(action, Action::ClosePool { address: its, .. } if **its == *address),
         )
     }
 }

@@ -4,16 +4,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cenote_core::address::ServerAddress;
-use cenote_core::client::{ReadPreference, Selection, Selector, choose_of_two, select};
+use cenote_core::client::machine::{Chosen, Input as ClientInput, Request, SelectionId};
+use cenote_core::client::{ReadPreference, SelectionError, Selector};
 use cenote_core::connect::ServerKind;
 use cenote_core::error::Kind;
-use cenote_core::monitor::{self, ServerDescription};
+use cenote_core::monitor::ServerDescription;
 use cenote_core::pool::{CheckOutError, ConnId, Input, Purpose, Status, WaiterId};
-use cenote_core::topology::TopologyKind;
+use cenote_core::topology::{ServerId, TopologyDescription, TopologyKind};
 use cenote_core::uri::ReadPreferenceMode;
 
+use super::client::Attempt;
 use super::plan::host;
-use super::server::{Server, ServerNumber};
+use super::server::Server;
 use super::world::{Due, World};
 use crate::simulate::coverage::Situation;
 
@@ -23,6 +25,8 @@ pub(super) struct Caller {
     selector: Selector,
     /// Counts its attempts; what was planned for an earlier one is ignored.
     attempt: u64,
+    selection: Option<SelectionId>,
+    avoided: Vec<ServerAddress>,
     is_selecting: bool,
     /// It has had an operation that succeeded since all faults ended.
     pub(super) is_served: bool,
@@ -30,7 +34,14 @@ pub(super) struct Caller {
 
 impl Default for Caller {
     fn default() -> Self {
-        Self { selector: Selector::Primary, attempt: 0, is_selecting: false, is_served: false }
+        Self {
+            selector: Selector::Primary,
+            attempt: 0,
+            selection: None,
+            avoided: Vec::new(),
+            is_selecting: false,
+            is_served: false,
+        }
     }
 }
 
@@ -45,14 +56,36 @@ impl World<'_> {
         if self.is_closed {
             return Ok(());
         }
-        let selector = self.draw_selector();
+        let (selector, avoided) = (self.draw_selector(), self.draw_avoided());
+        let Some(its) = self.callers.get_mut(caller as usize) else { return Ok(()) };
+        if let Some(id) = its.selection.take().filter(|_| its.is_selecting) {
+            self.feed_client(ClientInput::CancelSelection { id })?;
+        }
+        let id = self.client.next_selection();
         let Some(its) = self.callers.get_mut(caller as usize) else { return Ok(()) };
         its.attempt += 1;
-        (its.selector, its.is_selecting) = (selector, true);
-        let attempt = its.attempt;
-        let after = self.client.settings.selection_timeout;
-        self.plan_in(after, Due::SelectionTimesOut { caller, attempt });
-        self.look(caller)
+        its.selection = Some(id);
+        its.avoided = avoided.clone();
+        (its.selector, its.is_selecting) = (selector.clone(), true);
+        let waiter = (caller, its.attempt);
+        let deadline = Some(self.now + self.client.settings.selection_timeout);
+        let draw = self.random.number();
+        let request = Request { id, waiter, selector, avoided, deadline, draw };
+        let before = self.client.state.waiting();
+        self.feed_client(ClientInput::SelectServer(request))?;
+        if self.client.state.waiting() > before {
+            self.coverage.count(Situation::SelectionWaits);
+        }
+        Ok(())
+    }
+
+    /// Where an operation has just failed, for example.
+    fn draw_avoided(&mut self) -> Vec<ServerAddress> {
+        let hosts = 0..self.cluster.nodes.len();
+        if self.is_recovering || !self.random.one_in(4) {
+            return Vec::new();
+        }
+        hosts.filter(|_| self.random.flip()).filter_map(|at| host(at).parse().ok()).collect()
     }
 
     fn draw_selector(&mut self) -> Selector {
@@ -73,62 +106,56 @@ impl World<'_> {
         }
     }
 
-    pub(super) fn selection_times_out(&mut self, caller: u32, attempt: u64) {
-        let its = self.callers.get_mut(caller as usize);
-        if its.is_some_and(|its| its.is_selecting && its.attempt == attempt) {
-            self.coverage.count(Situation::SelectionTimedOut);
-            self.give_up(caller);
-        }
-    }
-
-    /// Callers that wait for a server look again, because something is known of one.
-    pub(super) fn look_again(&mut self) -> Result<(), String> {
-        while std::mem::take(&mut self.client.is_news) {
-            let waiting = self.callers.iter().enumerate().filter(|(_, its)| its.is_selecting);
-            let waiting: Vec<_> = waiting.filter_map(|(at, _)| u32::try_from(at).ok()).collect();
-            waiting.into_iter().try_for_each(|caller| self.look(caller))?;
-        }
-        Ok(())
-    }
-
-    fn look(&mut self, caller: u32) -> Result<(), String> {
-        let Some(its) = self.callers.get(caller as usize) else { return Ok(()) };
-        let (client, draw) = (&self.client, self.random.number());
-        let (heartbeat, threshold) =
-            (client.monitoring.heartbeat_frequency, client.settings.local_threshold);
-        let topology = client.topology.description();
-        let selected = select(&its.selector, topology, heartbeat, threshold, |fitting| {
-            let found = fitting.iter().filter_map(|(address, _)| client.server_at(address));
-            let found: Vec<_> = found.collect();
-            let operations =
-                |number: &ServerNumber| client.servers.get(number).map_or(0, Server::operations);
-            choose_of_two(&found, draw, operations).copied()
-        });
-        let selected = selected.map_err(|error| error.to_string())?;
-        match selected {
-            Selection::Found(server) => self.check_out(caller, server),
-            Selection::Foreign(address) => {
+    /// What a selection comes to, when that is decided.
+    pub(super) fn expect_selected(
+        &mut self,
+        (caller, _): Attempt,
+        outcome: &Result<Chosen, SelectionError>,
+    ) -> Result<(), String> {
+        match outcome {
+            Ok(Chosen { first, second }) => [Some(*first), *second]
+                .into_iter()
+                .flatten()
+                .try_for_each(|server| self.expect_usable(caller, server)),
+            Err(SelectionError::NotOfThisClient { address }) => {
                 self.coverage.count(Situation::SelectionForeign);
-                self.give_up(caller);
-                self.expect_foreign(&address)
+                self.expect_foreign(address)
             }
-            Selection::Hopeless => {
+            Err(SelectionError::Hopeless { .. }) => {
                 self.coverage.count(Situation::SelectionHopeless);
-                self.expect_hopeless(caller)?;
-                self.give_up(caller);
-                self.request_checks()
+                self.expect_hopeless(caller)
             }
-            Selection::Wait => {
-                self.coverage.count(Situation::SelectionWaits);
-                self.request_checks()
+            Err(SelectionError::TimedOut { .. }) => {
+                self.coverage.count(Situation::SelectionTimedOut);
+                Ok(())
             }
+            Err(SelectionError::Closed) if self.is_closed => Ok(()),
+            Err(error) => Err(error.to_string()),
         }
     }
 
-    fn request_checks(&mut self) -> Result<(), String> {
-        let all: Vec<_> = self.client.by_address.values().copied().collect();
-        all.into_iter()
-            .try_for_each(|server| self.feed_monitor(server, monitor::Input::RequestCheck, None))
+    /// The caller hears of it.
+    pub(super) fn selected(
+        &mut self,
+        (caller, attempt): Attempt,
+        chosen: Option<Chosen>,
+    ) -> Result<(), String> {
+        let its = self.callers.get_mut(caller as usize);
+        if its.is_none_or(|its| !its.is_selecting || its.attempt != attempt) {
+            return Ok(()); // The answer to one that was cancelled was on its way.
+        }
+        match chosen {
+            Some(Chosen { first, second }) => {
+                let operations =
+                    |id: ServerId| self.client.servers.get(&id).map_or(0, Server::operations);
+                let second = second.filter(|second| operations(*second) < operations(first));
+                self.check_out(caller, second.unwrap_or(first))
+            }
+            None => {
+                self.give_up(caller);
+                Ok(())
+            }
+        }
     }
 
     fn give_up(&mut self, caller: u32) {
@@ -138,11 +165,13 @@ impl World<'_> {
         self.come_again(caller, false);
     }
 
-    fn check_out(&mut self, caller: u32, server: ServerNumber) -> Result<(), String> {
-        self.expect_usable(caller, server)?;
+    fn check_out(&mut self, caller: u32, server: ServerId) -> Result<(), String> {
         let Some(its) = self.callers.get_mut(caller as usize) else { return Ok(()) };
         its.is_selecting = false;
-        let Some(its) = self.client.server(server) else { return Ok(()) };
+        let Some(its) = self.client.server(server).filter(|its| !its.is_removed) else {
+            self.come_again(caller, false);
+            return Ok(());
+        };
         let id = its.accounting.ask(caller);
         if self.random.one_in(self.plan.cancels) && !self.is_recovering {
             let after = self.plan.latency.draw(&mut self.random);
@@ -154,26 +183,23 @@ impl World<'_> {
     }
 
     /// A server that was selected serves what it was selected for, by its description, and its pool is ready.
-    fn expect_usable(&mut self, caller: u32, server: ServerNumber) -> Result<(), String> {
-        let selector = self.callers.get(caller as usize).map(|its| its.selector.clone());
+    fn expect_usable(&mut self, caller: u32, server: ServerId) -> Result<(), String> {
+        let Some(asking) = self.callers.get(caller as usize) else { return Ok(()) };
+        let (selector, avoided) = (asking.selector.clone(), asking.avoided.clone());
         let Some(its) = self.client.servers.get(&server) else {
             return Err("a server was selected that is gone".to_owned());
         };
-        let topology = self.client.topology.description();
+        let topology = self.client.state.description();
         let kind = topology.server(&its.address).and_then(|described| described.kind());
-        let is_set = topology.kind.is_replica_set();
-        let fits = match (selector, kind) {
-            (None, _) | (_, None) => false,
-            (Some(Selector::Address(address)), Some(_)) if address != *its.address => false,
-            (Some(Selector::Primary), Some(kind)) if is_set => kind == ServerKind::RsPrimary,
-            (Some(Selector::Secondary), Some(kind)) if is_set => kind == ServerKind::RsSecondary,
-            (Some(_), Some(kind)) => {
-                kind.is_data_bearing() || topology.kind == TopologyKind::Single
-            }
-        };
         let status = its.subject.snapshot().status;
-        if fits && status == Status::Ready {
-            return Ok(());
+        if fits(&selector, topology, &its.address) && status == Status::Ready {
+            let is_of_one_kind = matches!(selector, Selector::Any | Selector::Secondary);
+            let mut others = topology.servers().map(|(address, _)| address);
+            let other = others.find(|it| !avoided.contains(it) && fits(&selector, topology, it));
+            return match other.filter(|_| is_of_one_kind && avoided.contains(&its.address)) {
+                None => Ok(()),
+                Some(other) => Err(format!("{} is to be avoided, and {other} fits", its.address)),
+            };
         }
         Err(format!(
             "{} was selected, {kind:?} with a pool that is {status}: {topology}",
@@ -183,7 +209,7 @@ impl World<'_> {
 
     /// A caller gives up at once only if the deployment has no such server, and cannot get it by the next check.
     fn expect_foreign(&self, address: &ServerAddress) -> Result<(), String> {
-        let topology = self.client.topology.description();
+        let topology = self.client.state.description();
         let may_grow = [TopologyKind::Unknown, TopologyKind::ReplicaSetNoPrimary];
         if topology.server(address).is_none() && !may_grow.contains(&topology.kind) {
             return Ok(());
@@ -195,7 +221,7 @@ impl World<'_> {
     /// again.
     fn expect_hopeless(&self, caller: u32) -> Result<(), String> {
         let selector = self.callers.get(caller as usize).map(|its| &its.selector);
-        let topology = self.client.topology.description();
+        let topology = self.client.state.description();
         let wanted = match selector {
             Some(Selector::Address(address)) => topology.server(address).map(|_| address),
             Some(_) | None => None,
@@ -215,7 +241,7 @@ impl World<'_> {
         }
     }
 
-    pub(super) fn cancel(&mut self, server: ServerNumber, request: WaiterId) -> Result<(), String> {
+    pub(super) fn cancel(&mut self, server: ServerId, request: WaiterId) -> Result<(), String> {
         let Some(its) = self.client.server(server) else { return Ok(()) };
         if !its.accounting.is_waiting(request) {
             return Ok(());
@@ -226,7 +252,7 @@ impl World<'_> {
 
     pub(super) fn delivered(
         &mut self,
-        server: ServerNumber,
+        server: ServerId,
         request: WaiterId,
         outcome: &Result<(ConnId, u64), CheckOutError<u64>>,
     ) -> Result<(), String> {
@@ -259,5 +285,18 @@ impl World<'_> {
             false => self.plan.think.draw(&mut self.random),
         };
         self.plan_in(after, Due::Ask { caller });
+    }
+}
+
+/// Whether a server serves what it is selected for, by its description.
+fn fits(selector: &Selector, topology: &TopologyDescription, address: &ServerAddress) -> bool {
+    let is_set = topology.kind.is_replica_set();
+    let kind = topology.server(address).and_then(|described| described.kind());
+    match (selector, kind) {
+        (_, None) => false,
+        (Selector::Address(wanted), Some(_)) if wanted != address => false,
+        (Selector::Primary, Some(kind)) if is_set => kind == ServerKind::RsPrimary,
+        (Selector::Secondary, Some(kind)) if is_set => kind == ServerKind::RsSecondary,
+        (_, Some(kind)) => kind.is_data_bearing() || topology.kind == TopologyKind::Single,
     }
 }

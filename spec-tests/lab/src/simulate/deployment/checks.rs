@@ -54,9 +54,9 @@ impl World<'_> {
         }
         let plan = self.plan;
         let bound = plan.heartbeat + plan.connect_timeout + MonitorOptions::MIN_HEARTBEAT_FREQUENCY;
-        let (client, topology) = (&self.client, self.client.topology.description());
+        let (client, topology) = (&self.client, self.client.state.description());
         let watched = client.by_address.values().filter_map(|number| client.servers.get(number));
-        let mut watched = watched.filter(|server| server.monitor.is_some());
+        let mut watched = watched.filter(|_| client.settings.is_watched);
         let is_believed_too_long = |server: &&Server| {
             server.checks.answered.is_none_or(|answered| self.now > answered + bound)
                 && topology.server(&server.address).is_some_and(|it| it.is_known())

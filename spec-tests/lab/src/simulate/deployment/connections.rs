@@ -6,11 +6,10 @@ use bson::raw::cstr;
 use bson::rawdoc;
 use cenote_core::error::{CommandError, ConnectionError, Stage};
 use cenote_core::pool::{Action, ConnId, Health, Input, Instant, WaiterId};
-use cenote_core::topology::TopologyKind;
+use cenote_core::topology::{ServerId, TopologyKind};
 
 use super::cluster::{Condition, WrongAnswer, process_id};
 use super::network::Place;
-use super::server::ServerNumber;
 use super::world::{Due, World};
 use crate::lockstep::{self, Tagged};
 use crate::simulate::accounting::{Socket, SocketState};
@@ -20,7 +19,7 @@ use crate::simulate::coverage::Situation;
 impl World<'_> {
     pub(super) fn feed_pool(
         &mut self,
-        server: ServerNumber,
+        server: ServerId,
         input: Input<Tagged>,
     ) -> Result<(), String> {
         let faults = self.time_faults();
@@ -42,7 +41,7 @@ impl World<'_> {
         }
     }
 
-    fn act(&mut self, server: ServerNumber, action: Action<Tagged>) -> Result<(), String> {
+    fn act(&mut self, server: ServerId, action: Action<Tagged>) -> Result<(), String> {
         let Some(its) = self.client.server(server) else { return Ok(()) };
         match action {
             Action::StartEstablish { id, deadline, .. } => {
@@ -70,7 +69,7 @@ impl World<'_> {
         }
     }
 
-    fn open(&mut self, server: ServerNumber, id: ConnId, deadline: Option<Instant>) {
+    fn open(&mut self, server: ServerId, id: ConnId, deadline: Option<Instant>) {
         let connection = id.number();
         let takes = self.time(self.plan.latency) * 3;
         self.plan_in(takes, Due::Opened { server, connection });
@@ -79,7 +78,7 @@ impl World<'_> {
         self.plan_in(after, Due::OpeningTimesOut { server, connection });
     }
 
-    fn interrupt(&mut self, server: ServerNumber, connection: u64) {
+    fn interrupt(&mut self, server: ServerId, connection: u64) {
         let its = self.client.server(server);
         let socket = its.and_then(|its| its.accounting.socket_mut(connection));
         let Some(socket) = socket else { return };
@@ -88,7 +87,7 @@ impl World<'_> {
         self.plan_in(Duration::ZERO, Due::Finish { server, connection, use_number });
     }
 
-    fn socket(&mut self, server: ServerNumber, connection: u64) -> Option<Socket> {
+    fn socket(&mut self, server: ServerId, connection: u64) -> Option<Socket> {
         self.client.server(server)?.accounting.socket(connection)
     }
 }
@@ -96,7 +95,7 @@ impl World<'_> {
 /// Establishing.
 impl World<'_> {
     /// The server has answered everything, or will never.
-    pub(super) fn opened(&mut self, server: ServerNumber, connection: u64) -> Result<(), String> {
+    pub(super) fn opened(&mut self, server: ServerId, connection: u64) -> Result<(), String> {
         let Some(socket) = self.socket(server, connection) else { return Ok(()) };
         let Some(is_wanted) = socket.is_wanted_open() else { return Ok(()) };
         if !is_wanted {
@@ -116,7 +115,7 @@ impl World<'_> {
         }
     }
 
-    fn establish(&mut self, server: ServerNumber, connection: u64, socket: &Socket) -> Established {
+    fn establish(&mut self, server: ServerId, connection: u64, socket: &Socket) -> Established {
         let failed = |error| Established::Failed(error);
         let node = match self.place(server) {
             Place::Node(node) => node,
@@ -161,7 +160,7 @@ impl World<'_> {
 
     pub(super) fn opening_times_out(
         &mut self,
-        server: ServerNumber,
+        server: ServerId,
         connection: u64,
     ) -> Result<(), String> {
         match self.socket(server, connection).map(|socket| socket.state) {
@@ -184,7 +183,7 @@ impl World<'_> {
 
     fn fail_to_open(
         &mut self,
-        server: ServerNumber,
+        server: ServerId,
         connection: u64,
         error: &ConnectionError,
     ) -> Result<(), String> {
@@ -200,7 +199,7 @@ impl World<'_> {
         self.forget_ended(server)
     }
 
-    fn drop_unopened(&mut self, server: ServerNumber, connection: u64) -> Result<(), String> {
+    fn drop_unopened(&mut self, server: ServerId, connection: u64) -> Result<(), String> {
         self.client
             .server(server)
             .into_iter()
@@ -222,7 +221,7 @@ enum Established {
 /// Using.
 impl World<'_> {
     /// How long the use takes that begins now.
-    pub(super) fn use_connection(&mut self, server: ServerNumber, connection: u64) {
+    pub(super) fn use_connection(&mut self, server: ServerId, connection: u64) {
         let Some(socket) = self.socket(server, connection) else { return };
         let use_number = socket.use_number;
         let is_silent = matches!(self.place(server), Place::Node(node) if self.is_silent(node));
@@ -234,7 +233,7 @@ impl World<'_> {
     /// The operation ends, and its caller checks the connection in.
     pub(super) fn finish(
         &mut self,
-        server: ServerNumber,
+        server: ServerId,
         connection: u64,
         use_number: u64,
     ) -> Result<(), String> {
@@ -263,7 +262,7 @@ impl World<'_> {
     /// How the operation fails, by what its server is now.
     fn end_of_operation(
         &mut self,
-        server: ServerNumber,
+        server: ServerId,
         caller: u32,
         socket: &Socket,
     ) -> Option<ConnectionError> {
@@ -289,7 +288,7 @@ impl World<'_> {
             }
             Condition::Up | Condition::Down | Condition::Stalled | Condition::Resets => {
                 // The one server of such a topology is used whatever it is.
-                let is_single = self.client.topology.description().kind == TopologyKind::Single;
+                let is_single = self.client.state.description().kind == TopologyKind::Single;
                 if is_single || there.serves(is_read) {
                     return None;
                 }
@@ -299,11 +298,7 @@ impl World<'_> {
         }
     }
 
-    pub(super) fn peer_closes(
-        &mut self,
-        server: ServerNumber,
-        connection: u64,
-    ) -> Result<(), String> {
+    pub(super) fn peer_closes(&mut self, server: ServerId, connection: u64) -> Result<(), String> {
         match self.socket(server, connection) {
             Some(Socket { state: SocketState::Idle, id, .. }) => {
                 self.coverage.count(Situation::ClosedIdle);

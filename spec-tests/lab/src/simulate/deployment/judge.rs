@@ -140,26 +140,29 @@ impl Judge {
         self.added.get(address) == Some(&id)
     }
 
-    /// The server that an input is about.
-    pub(super) fn subject_of(&self, input: &Input) -> Option<Arc<ServerAddress>> {
-        let Input::Described { id, .. } = input else { return None };
-        self.added.iter().find(|(_, its)| *its == id).map(|(address, _)| Arc::clone(address))
+    /// What the topology is told. Returns the server that it is about.
+    pub(super) fn feed(&mut self, input: &Input) -> Option<Arc<ServerAddress>> {
+        let about = match input {
+            Input::Described { id, .. } => self.added.iter().find(|(_, its)| *its == id),
+            Input::Hosts { .. } | Input::Close => None,
+        };
+        let about = about.map(|(address, _)| Arc::clone(address));
+        self.model.apply(input, about.as_deref());
+        about
     }
 
-    /// Judges the description after an input about this server, whose actions were judged.
+    /// Judges the description after inputs about these servers, whose actions were judged.
     ///
     /// # Errors
     ///
     /// What is wrong with it.
     pub(super) fn follow(
         &mut self,
-        input: &Input,
-        about: Option<&ServerAddress>,
+        about: &[Arc<ServerAddress>],
         description: &Arc<TopologyDescription>,
     ) -> Result<(), String> {
-        self.model.apply(input, about);
-        if let (Some(address), Phase::Open) = (about, self.phase) {
-            self.elections.believed(address, description)?;
+        if self.phase == Phase::Open {
+            about.iter().try_for_each(|it| self.elections.believed(it, description))?;
         }
         self.compare(description)
     }

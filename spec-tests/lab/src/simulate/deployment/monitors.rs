@@ -1,13 +1,16 @@
 //! The sockets of monitors, at both ends.
 
 use bson::RawDocument;
+use cenote_core::address::ServerAddress;
+use cenote_core::client::machine::Input;
 use cenote_core::connect::ConnectionDescription;
 use cenote_core::error::{ConnectionError, Stage};
-use cenote_core::monitor::{Event, Input, Line, SocketId};
+use cenote_core::monitor::{Event, Line, SocketId};
+use cenote_core::topology::ServerId;
 
 use super::cluster::{Condition, NodeKind, WrongAnswer};
 use super::network::Place;
-use super::server::{Asked, Message, MonitorSocket, ServerNumber};
+use super::server::{Asked, Message, MonitorSocket};
 use super::world::{Due, World};
 
 /// One for checks, and one for round-trip times.
@@ -17,7 +20,7 @@ const SOCKETS: usize = 2;
 impl World<'_> {
     pub(super) fn open_socket(
         &mut self,
-        server: ServerNumber,
+        server: ServerId,
         socket: SocketId,
         line: Line,
     ) -> Result<(), String> {
@@ -37,7 +40,7 @@ impl World<'_> {
 
     pub(super) fn send(
         &mut self,
-        server: ServerNumber,
+        server: ServerId,
         socket: SocketId,
         command: &RawDocument,
     ) -> Result<(), String> {
@@ -54,7 +57,7 @@ impl World<'_> {
 
     pub(super) fn close_socket(
         &mut self,
-        server: ServerNumber,
+        server: ServerId,
         socket: SocketId,
     ) -> Result<(), String> {
         let Some(its) = self.client.server(server) else { return Ok(()) };
@@ -62,7 +65,7 @@ impl World<'_> {
         closed.map(drop).ok_or_else(|| format!("{socket} is closed twice"))
     }
 
-    fn ask_node(&mut self, server: ServerNumber, socket: SocketId, asked: Asked) {
+    fn ask_node(&mut self, server: ServerId, socket: SocketId, asked: Asked) {
         let Some(its) = self.client.server(server) else { return };
         let Some(open) = its.sockets.get_mut(&socket) else { return };
         open.exchange += 1;
@@ -75,7 +78,7 @@ impl World<'_> {
 
     pub(super) fn socket_times_out(
         &mut self,
-        server: ServerNumber,
+        server: ServerId,
         socket: SocketId,
     ) -> Result<(), String> {
         let after = self.plan.connect_timeout;
@@ -84,13 +87,13 @@ impl World<'_> {
             return Ok(());
         }
         let error = ConnectionError::timeout(Stage::Hello, after);
-        self.feed_monitor(server, Input::Failed { socket, error }, None)
+        self.feed_client(Input::SocketFailed { server, socket, error })
     }
 
     /// The next message has arrived.
     pub(super) fn message_arrives(
         &mut self,
-        server: ServerNumber,
+        server: ServerId,
         socket: SocketId,
     ) -> Result<(), String> {
         let due = Due::Message { server, socket };
@@ -111,40 +114,45 @@ impl World<'_> {
         }
         let input = match message {
             None => return Ok(()),
-            Some(Message::Broken(error)) => Input::Failed { socket, error },
+            Some(Message::Broken(error)) => Input::SocketFailed { server, socket, error },
             Some(Message::Reply { document, .. }) if is_opening => {
                 open.is_open = true;
                 let round_trip = now.saturating_since(open.opened);
                 match ConnectionDescription::from_reply(&document, &establish) {
-                    Ok(hello) => Input::Opened { socket, hello: Box::new(hello), round_trip },
-                    Err(error) => Input::Failed { socket, error },
+                    Ok(hello) => {
+                        let hello = Box::new(hello);
+                        Input::SocketOpened { server, socket, hello, round_trip }
+                    }
+                    Err(error) => Input::SocketFailed { server, socket, error },
                 }
             }
             Some(Message::Reply { document: reply, more_to_come }) => {
-                Input::Replied { socket, reply, more_to_come }
+                Input::SocketReplied { server, socket, reply, more_to_come }
             }
         };
-        self.feed_monitor(server, input, None)
+        self.feed_client(input)
     }
 
     /// Each heartbeat that starts has one end.
     pub(super) fn check_heartbeats(
         &mut self,
-        server: ServerNumber,
+        server: ServerId,
+        address: &ServerAddress,
         event: &Event,
     ) -> Result<(), String> {
-        let Some(its) = self.client.server(server) else { return Ok(()) };
+        let is_beating = self.beating.contains(&server);
         let (before, after) = match event {
             Event::ServerHeartbeatStarted { .. } => (false, true),
             Event::ServerHeartbeatSucceeded { .. } | Event::ServerHeartbeatFailed { .. } => {
                 (true, false)
             }
-            Event::ServerDescriptionChanged { .. } | _ => (its.is_beating, its.is_beating),
+            Event::ServerDescriptionChanged { .. } | _ => (is_beating, is_beating),
         };
-        match std::mem::replace(&mut its.is_beating, after) == before {
-            true => Ok(()),
-            false => Err(format!("{}: {} out of order", its.address, event.name())),
+        if is_beating != before {
+            return Err(format!("{address}: {} out of order", event.name()));
         }
+        let _ = if after { self.beating.insert(server) } else { self.beating.remove(&server) };
+        Ok(())
     }
 }
 
@@ -153,7 +161,7 @@ impl World<'_> {
     /// A request has arrived where the server should be.
     pub(super) fn request_arrives(
         &mut self,
-        server: ServerNumber,
+        server: ServerId,
         socket: SocketId,
         exchange: u64,
     ) -> Result<(), String> {
@@ -201,13 +209,7 @@ impl World<'_> {
         Ok(())
     }
 
-    fn respond_or_wait(
-        &mut self,
-        server: ServerNumber,
-        socket: SocketId,
-        node: usize,
-        asked: Asked,
-    ) {
+    fn respond_or_wait(&mut self, server: ServerId, socket: SocketId, node: usize, asked: Asked) {
         let Some(there) = self.cluster.node(node) else { return };
         let waits =
             there.wrong != Some(WrongAnswer::AnswersAtOnce) && there.kind != NodeKind::LoadBalancer;
@@ -220,7 +222,7 @@ impl World<'_> {
     }
 
     /// The server answers when its state changes, or `heartbeatFrequencyMS` later.
-    fn await_change(&mut self, server: ServerNumber, socket: SocketId) {
+    fn await_change(&mut self, server: ServerId, socket: SocketId) {
         let Some(its) = self.client.server(server) else { return };
         let Some(open) = its.sockets.get_mut(&socket) else { return };
         open.is_awaiting = true;
@@ -228,7 +230,7 @@ impl World<'_> {
         self.plan_in(self.plan.heartbeat, Due::AwaitEnds { server, socket, exchange });
     }
 
-    pub(super) fn await_ends(&mut self, server: ServerNumber, socket: SocketId, exchange: u64) {
+    pub(super) fn await_ends(&mut self, server: ServerId, socket: SocketId, exchange: u64) {
         let Place::Node(node) = self.place(server) else { return };
         let awaits = |open: &MonitorSocket| open.is_awaiting && open.exchange == exchange;
         let its = self.client.server(server);
@@ -244,14 +246,14 @@ impl World<'_> {
         }
     }
 
-    fn respond_if_running(&mut self, server: ServerNumber, socket: SocketId, node: usize) {
+    fn respond_if_running(&mut self, server: ServerId, socket: SocketId, node: usize) {
         let condition = self.cluster.node(node).map(|there| there.condition);
         if matches!(condition, Some(Condition::Up | Condition::ShutsDown)) {
             self.respond(server, socket, node);
         }
     }
 
-    fn respond(&mut self, server: ServerNumber, socket: SocketId, node: usize) {
+    fn respond(&mut self, server: ServerId, socket: SocketId, node: usize) {
         let Some(there) = self.cluster.node(node) else { return };
         let streams = there.streams && there.wrong != Some(WrongAnswer::AnswersAtOnce);
         let Some(its) = self.client.server(server) else { return };
@@ -267,12 +269,12 @@ impl World<'_> {
         }
     }
 
-    pub(super) fn reset(&mut self, server: ServerNumber, socket: SocketId) {
+    pub(super) fn reset(&mut self, server: ServerId, socket: SocketId) {
         let error = ConnectionError::network(Stage::Hello, "reset by the peer");
         self.push(server, socket, Message::Broken(error));
     }
 
-    fn push(&mut self, server: ServerNumber, socket: SocketId, message: Message) {
+    fn push(&mut self, server: ServerId, socket: SocketId, message: Message) {
         let after = self.time(self.plan.latency);
         let now = self.now;
         let Some(its) = self.client.server(server) else { return };

@@ -3,9 +3,10 @@
 use cenote_core::address::ServerAddress;
 use cenote_core::error::{ConnectionError, Stage};
 use cenote_core::monitor::SocketId;
+use cenote_core::topology::ServerId;
 
 use super::cluster::{Condition, NodeKind};
-use super::server::{MonitorSocket, ServerNumber};
+use super::server::MonitorSocket;
 use super::world::{Due, World};
 use crate::simulate::accounting::SocketState;
 use crate::simulate::coverage::Situation;
@@ -25,7 +26,7 @@ const STRANGERS: u64 = 20;
 
 impl World<'_> {
     /// Where the connections of a server of the client lead to.
-    pub(super) fn place(&mut self, server: ServerNumber) -> Place {
+    pub(super) fn place(&mut self, server: ServerId) -> Place {
         let Some(its) = self.client.server(server) else { return Place::Nowhere { error: None } };
         let address = std::sync::Arc::clone(&its.address);
         match self.cluster.node_at(&address) {
@@ -51,7 +52,7 @@ impl World<'_> {
         &self,
         node: usize,
         wanted: impl Fn(&MonitorSocket) -> bool,
-    ) -> Vec<(ServerNumber, SocketId)> {
+    ) -> Vec<(ServerId, SocketId)> {
         let servers = self.client.servers.iter();
         let servers = servers.filter(|(_, it)| self.cluster.node_at(&it.address) == Some(node));
         let sockets = servers.flat_map(|(number, server)| {
@@ -206,7 +207,7 @@ impl World<'_> {
         let first = self.random.below(4);
         let hosts: Vec<_> =
             (first..first + count).map(|at| format!("x{at}.example.com:27017")).collect();
-        if self.cluster.list_strangers(&hosts) || self.client.polling.is_some() {
+        if self.cluster.list_strangers(&hosts) || self.client.is_polled() {
             self.coverage.count(Situation::Churn);
         }
         self.after_change();

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use cenote_core::client::machine::Input;
 use cenote_core::connect::ServerKind;
 use cenote_core::pool::Status;
-use cenote_core::topology::{Input, TopologyKind};
+use cenote_core::topology::TopologyKind;
 
 use super::cluster::NodeKind;
 use super::plan::SET;
@@ -44,10 +45,11 @@ impl World<'_> {
         self.after_change();
         for server in self.client.servers.values_mut() {
             let least = self.now.max(server.subject.pool().now());
-            self.now = server.monitor_clock.set(server.pool_clock.set(least));
-            server.monitor_clock.forget_timer();
+            self.now = server.pool_clock.set(least);
             server.pool_clock.forget_timer();
         }
+        self.now = self.client.clock.set(self.now);
+        self.client.clock.forget_timer();
         self.perform_all()?;
         self.finish_everything();
         (0..self.plan.callers).for_each(|caller| self.plan_in(FAST, Due::Ask { caller }));
@@ -85,8 +87,8 @@ impl World<'_> {
     /// Whether the client has lost the deployment, as SDAM wants it to: it has believed wrong answers, by which every
     /// server was removed that could lead it back.
     fn is_lost(&self) -> bool {
-        let description = self.client.topology.description();
-        let is_polled = self.is_polled();
+        let description = self.client.state.description();
+        let is_polled = self.client.is_polled();
         let mut servers = description.servers();
         let has_any = servers.any(|(it, _)| self.cluster.leads_back(it)) || is_polled;
         let kind = self.cluster.nodes.first().map(|node| node.kind);
@@ -101,20 +103,15 @@ impl World<'_> {
         !fits || !has_any
     }
 
-    /// Whether the SRV records are still looked up.
-    fn is_polled(&self) -> bool {
-        self.client.polling.as_ref().is_some_and(|polling| polling.next_rescan().is_some())
-    }
-
     /// Whether the description is the truth.
     fn agrees(&self) -> bool {
-        let description = self.client.topology.description();
+        let description = self.client.state.description();
         let (servers, truth) = (|| description.servers(), self.cluster.visible());
         match description.kind {
             TopologyKind::Single | TopologyKind::LoadBalanced => {
                 servers().all(|(_, server)| server.is_known())
             }
-            TopologyKind::Sharded if !self.is_polled() => {
+            TopologyKind::Sharded if !self.client.is_polled() => {
                 let is_there = |address| self.cluster.node_at(address).is_some();
                 let mut routers = servers().filter(|(address, _)| is_there(address));
                 routers.all(|(_, server)| server.kind() == Some(ServerKind::Mongos))
@@ -137,7 +134,7 @@ impl World<'_> {
     }
 
     fn complain(&self, waited: Duration) -> String {
-        let description = self.client.topology.description();
+        let description = self.client.state.description();
         let unserved = self.callers.iter().filter(|caller| !caller.is_served).count();
         format!(
             "{waited:?} after all faults ended {unserved} callers were not served, and the client sees \
@@ -150,7 +147,7 @@ impl World<'_> {
     pub(super) fn end(&mut self) -> Result<(), String> {
         self.is_recovering = true;
         self.is_closed = true;
-        self.feed_topology(Input::Close)?;
+        self.feed_client(Input::Close)?;
         self.perform_all()?;
         if !self.client.by_address.is_empty() {
             return Err(format!("a closed client has {:?}", self.client.by_address.keys()));

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bson::RawDocumentBuf;
 use cenote_core::address::ServerAddress;
 use cenote_core::error::ConnectionError;
-use cenote_core::monitor::{Line, Monitor, SocketId};
+use cenote_core::monitor::{Line, SocketId};
 use cenote_core::pool::{Instant, PoolOptions};
 use cenote_core::topology::ServerId;
 
@@ -15,18 +15,10 @@ use crate::simulate::accounting::Accounting;
 use crate::simulate::clock::Clock;
 use crate::simulate::subject::{Judges, Subject};
 
-/// Which of all servers of the client. One that is removed and added again is another one.
-pub(super) type ServerNumber = u64;
-
 /// A server of the client, also after it was removed, until nothing of it is left.
 pub(super) struct Server {
     pub(super) id: ServerId,
     pub(super) address: Arc<ServerAddress>,
-    /// A load balancer has none.
-    pub(super) monitor: Option<Monitor>,
-    pub(super) monitor_clock: Clock,
-    /// A heartbeat has started and not ended.
-    pub(super) is_beating: bool,
     pub(super) checks: CheckRate,
     /// The sockets that the monitor has opened and not closed.
     pub(super) sockets: BTreeMap<SocketId, MonitorSocket>,
@@ -84,9 +76,6 @@ impl Server {
         Ok(Self {
             id,
             address,
-            monitor: None,
-            monitor_clock: Clock::default(),
-            is_beating: false,
             checks: CheckRate::default(),
             sockets: BTreeMap::new(),
             subject: Subject::new(options, judges)?,

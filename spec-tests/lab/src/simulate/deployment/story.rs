@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::fmt;
 
-use cenote_core::monitor;
+use cenote_core::client::machine::Input;
 use cenote_core::pool::Instant;
 use cenote_core::topology::{Action, Event};
 
@@ -40,34 +40,32 @@ impl Story {
         });
     }
 
-    /// An input of the monitor of this server, except for requests, of which there are many.
-    pub(super) fn monitor_is_fed(
-        &mut self,
-        now: Instant,
-        server: &impl fmt::Display,
-        input: &monitor::Input,
-    ) {
-        if matches!(input, monitor::Input::RequestCheck) {
+    /// An input, except for requests, of which there are many.
+    pub(super) fn client_is_fed<W>(&mut self, now: Instant, input: &Input<W>) {
+        if matches!(input, Input::RequestChecks | Input::SelectServer(_)) {
             return;
         }
         self.note(now, || {
             let what = match input {
-                monitor::Input::Opened { socket, .. } => format!("{socket} is open"),
-                monitor::Input::Replied { socket, more_to_come, .. } => {
-                    format!(
-                        "{socket}: a reply{}",
-                        if *more_to_come { ", more to come" } else { "" }
-                    )
+                Input::SocketOpened { server, socket, .. } => {
+                    format!("of server {}: open", server.0) + &format!(" {socket}")
                 }
-                monitor::Input::Failed { socket, error } => format!("{socket}: {error}"),
-                monitor::Input::RequestCheck => "a check is requested".to_owned(),
-                monitor::Input::ApplicationFailed { error, .. } => {
-                    format!("a connection of the application failed: {error}")
+                Input::SocketReplied { server, socket, more_to_come, .. } => {
+                    let more = if *more_to_come { ", more to come" } else { "" };
+                    format!("of server {}: a reply on {socket}{more}", server.0)
                 }
-                monitor::Input::Timer => "timer".to_owned(),
-                monitor::Input::Close => "close".to_owned(),
+                Input::SocketFailed { server, error, .. }
+                | Input::ConnectionFailed { server, error, .. } => {
+                    format!("of server {}: {error}", server.0)
+                }
+                Input::LookedUp { .. }
+                | Input::SelectServer(_)
+                | Input::CancelSelection { .. }
+                | Input::RequestChecks
+                | Input::Timer
+                | Input::Close => String::new(),
             };
-            format!("monitor of {server}: {what}")
+            format!("{} {what}", input.name())
         });
     }
 }

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
+use cenote_core::client::machine::Input;
 use cenote_core::error::{ConnectionError, Kind, Stage};
-use cenote_core::monitor::{self, ServerDescription};
+use cenote_core::monitor::ServerDescription;
 use cenote_core::pool::ConnId;
-use cenote_core::sdam::{self, Context, PoolVerdict, TopologyVersion, Verdict};
+use cenote_core::sdam::TopologyVersion;
+use cenote_core::topology::ServerId;
 
-use super::server::ServerNumber;
 use super::world::World;
 use crate::simulate::coverage::Situation;
 
@@ -23,59 +24,37 @@ impl World<'_> {
     /// SDAM sees the failure of a connection before its pool does.
     pub(super) fn report(
         &mut self,
-        server: ServerNumber,
+        server: ServerId,
         id: ConnId,
         error: &ConnectionError,
     ) -> Result<(), String> {
-        let load_balanced = self.plan.deployment.services() != 0;
         let Some((known, generation)) = self.state_of(server) else { return Ok(()) };
         let topology_version = known.as_ref().and_then(|known| known.topology_version);
         let Some(its) = self.client.server(server) else { return Ok(()) };
-        let is_stale = its.subject.pool().is_stale(id);
+        let is_current = !its.subject.pool().is_stale(id);
         let service = its.subject.pool().service_of(id);
-        let context = Context { load_balanced, current_generation: !is_stale, topology_version };
-        let verdict = sdam::verdict(&context, error);
-        if load_balanced {
-            return self.clear_service(server, id, verdict.pool);
+        self.coverage.count(Situation::Verdict);
+        let failed = error.clone();
+        self.feed_client(Input::ConnectionFailed { server, error: failed, is_current, service })?;
+        if self.plan.deployment.services() != 0 {
+            return Ok(());
         }
-        if verdict != Verdict::default() {
-            self.coverage.count(Situation::Verdict);
-            let clear = verdict.pool.into_input(self.now.as_nanos(), service);
-            let failed = monitor::Input::ApplicationFailed { error: error.clone(), verdict };
-            self.feed_monitor(server, failed, clear)?;
-        }
-        let expected = expected_effect(is_stale, topology_version.as_ref(), error);
+        let expected = expected_effect(!is_current, topology_version.as_ref(), error);
         self.expect_effect(server, (known, generation), error, expected)
     }
 
-    /// Behind a load balancer the server is never Unknown.
-    fn clear_service(
-        &mut self,
-        server: ServerNumber,
-        id: ConnId,
-        verdict: PoolVerdict,
-    ) -> Result<(), String> {
-        let Some(its) = self.client.server(server) else { return Ok(()) };
-        let service = its.subject.pool().service_of(id);
-        if verdict == PoolVerdict::ClearService && service.is_none() {
-            return Err(format!("{id}: the service to clear is unknown"));
-        }
-        let clear = verdict.into_input(self.now.as_nanos(), service);
-        clear.map_or(Ok(()), |clear| self.feed_pool(server, clear))
-    }
-
     /// What the topology knows of a server, if it is still one of its servers, and the generation of its pool.
-    fn state_of(&self, server: ServerNumber) -> Option<(Option<Arc<ServerDescription>>, u64)> {
+    fn state_of(&self, server: ServerId) -> Option<(Option<Arc<ServerDescription>>, u64)> {
         let its = self.client.servers.get(&server)?;
         let is_present = self.client.judge.is_added(&its.address, its.id);
-        let topology = self.client.topology.description();
+        let topology = self.client.state.description();
         let known = topology.server(&its.address).filter(|_| is_present).cloned();
         Some((known, its.subject.pool().generation()))
     }
 
     fn expect_effect(
         &self,
-        server: ServerNumber,
+        server: ServerId,
         (known, generation): (Option<Arc<ServerDescription>>, u64),
         error: &ConnectionError,
         expected: Effect,

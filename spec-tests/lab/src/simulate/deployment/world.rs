@@ -4,14 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use cenote_core::monitor::{self, SocketId};
+use cenote_core::client::machine::Input;
+use cenote_core::monitor::SocketId;
 use cenote_core::pool::{self, Instant, WaiterId};
+use cenote_core::topology::ServerId;
 
 use super::callers::Caller;
 use super::client::Client;
 use super::cluster::Cluster;
 use super::plan::Plan;
-use super::server::ServerNumber;
 use super::story::Story;
 use crate::simulate::TimeFaults;
 use crate::simulate::coverage::Coverage;
@@ -47,6 +48,8 @@ pub(super) struct World<'a> {
     last_progress: (u64, u32),
     /// How many steps there were since time passed.
     steps_at_once: u64,
+    /// Servers whose heartbeat has started and not ended.
+    pub(super) beating: BTreeSet<ServerId>,
     /// All faults have ended.
     pub(super) is_recovering: bool,
     pub(super) is_closed: bool,
@@ -56,31 +59,29 @@ pub(super) struct World<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Due {
     /// A monitor's request arrives at its server.
-    Request { server: ServerNumber, socket: SocketId, exchange: u64 },
+    Request { server: ServerId, socket: SocketId, exchange: u64 },
     /// A server that awaits a change answers without one.
-    AwaitEnds { server: ServerNumber, socket: SocketId, exchange: u64 },
+    AwaitEnds { server: ServerId, socket: SocketId, exchange: u64 },
     /// A monitoring socket receives something.
-    Message { server: ServerNumber, socket: SocketId },
+    Message { server: ServerId, socket: SocketId },
     /// The time limit for opening a monitoring socket is over.
-    SocketTimesOut { server: ServerNumber, socket: SocketId },
+    SocketTimesOut { server: ServerId, socket: SocketId },
     /// A pooled connection is established, or fails.
-    Opened { server: ServerNumber, connection: u64 },
+    Opened { server: ServerId, connection: u64 },
     /// The time limit for establishing it is over.
-    OpeningTimesOut { server: ServerNumber, connection: u64 },
+    OpeningTimesOut { server: ServerId, connection: u64 },
     /// A caller checks a connection in.
-    Finish { server: ServerNumber, connection: u64, use_number: u64 },
+    Finish { server: ServerId, connection: u64, use_number: u64 },
     /// The server closes an idle connection.
-    PeerCloses { server: ServerNumber, connection: u64 },
+    PeerCloses { server: ServerId, connection: u64 },
     /// A caller begins an operation.
     Ask { caller: u32 },
     /// A caller cancels its check-out.
-    Cancel { server: ServerNumber, request: WaiterId },
-    /// `serverSelectionTimeoutMS` is over.
-    SelectionTimesOut { caller: u32, attempt: u64 },
+    Cancel { server: ServerId, request: WaiterId },
     /// Another thread performs an action of the topology.
     Perform,
-    /// The SRV records are looked up again.
-    Rescan,
+    /// The SRV records are there.
+    LookedUp,
     /// Something happens to the servers or the network.
     Change,
     /// A server begins to answer wrongly, or ends that.
@@ -105,8 +106,8 @@ const STUCK: u32 = 1_000;
 /// What the next step is.
 enum Turn {
     Agenda,
-    Monitor(ServerNumber),
-    Pool(ServerNumber),
+    Client,
+    Pool(ServerId),
 }
 
 impl<'a> World<'a> {
@@ -117,17 +118,15 @@ impl<'a> World<'a> {
     ) -> Result<Self, String> {
         let mut random = SplitMix(plan.seed ^ 0x00de_510f);
         let cluster = Cluster::new(&plan.deployment, &mut random);
-        let client = Client::new(plan, &cluster.records)?;
+        let (client, actions) = Client::new(plan, &cluster.records)?;
         let processes = cluster.nodes.iter().map(|node| node.process).enumerate().collect();
-        let mut coverage = Coverage::default();
-        client.outbox.iter().for_each(|action| coverage.count_topology(action));
-        Ok(Self {
+        let mut world = Self {
             plan,
             random,
             agenda: Agenda::default(),
             planned: BTreeSet::new(),
             now: Instant::ORIGIN,
-            coverage,
+            coverage: Coverage::default(),
             story: Story::default(),
             stop,
             has_model,
@@ -140,9 +139,12 @@ impl<'a> World<'a> {
             inputs: 0,
             last_progress: (0, 0),
             steps_at_once: 0,
+            beating: BTreeSet::new(),
             is_recovering: false,
             is_closed: false,
-        })
+        };
+        world.take(actions)?;
+        Ok(world)
     }
 
     /// Runs the world; `false` if it was stopped before its end.
@@ -189,7 +191,6 @@ impl<'a> World<'a> {
         if let Some(every) = self.plan.churn_every {
             self.plan_in(every, Due::Churn);
         }
-        self.plan_rescan();
         Ok(())
     }
 
@@ -223,10 +224,9 @@ impl<'a> World<'a> {
                     self.happen(due)?;
                 }
             }
-            Turn::Monitor(server) => {
-                let its = self.client.servers.get_mut(&server);
-                its.into_iter().for_each(|it| it.monitor_clock.timer_fired(&mut self.coverage));
-                self.feed_monitor(server, monitor::Input::Timer, None)?;
+            Turn::Client => {
+                self.client.clock.timer_fired(&mut self.coverage);
+                self.feed_client(Input::Timer)?;
             }
             Turn::Pool(server) => {
                 let its = self.client.servers.get_mut(&server);
@@ -235,7 +235,6 @@ impl<'a> World<'a> {
                 self.forget_ended(server)?;
             }
         }
-        self.look_again()?;
         self.expect_fresh()?;
         Ok(true)
     }
@@ -244,22 +243,18 @@ impl<'a> World<'a> {
     fn next_timer(&mut self) -> Option<(Instant, Turn)> {
         let (faults, now) = (self.time_faults(), self.now);
         let (random, coverage) = (&mut self.random, &mut self.coverage);
-        let mut next: Option<(Instant, Turn)> = None;
+        let due = self.client.state.next_deadline();
+        let mut next = due.map(|due| {
+            let clock = &mut self.client.clock;
+            (clock.timer_fires_at(due, now, faults, random, coverage), Turn::Client)
+        });
         for (number, server) in &mut self.client.servers {
-            let due = server.monitor.as_ref().and_then(monitor::Monitor::next_deadline);
-            let monitor = due.map(|due| {
-                let clock = &mut server.monitor_clock;
-                (
-                    clock.timer_fires_at(due.at, now, faults, random, coverage),
-                    Turn::Monitor(*number),
-                )
-            });
             let due = server.subject.pool().next_deadline();
             let pool = due.map(|due| {
                 let clock = &mut server.pool_clock;
                 (clock.timer_fires_at(due.at, now, faults, random, coverage), Turn::Pool(*number))
             });
-            next = next.into_iter().chain(monitor).chain(pool).min_by_key(|(at, _)| *at);
+            next = next.into_iter().chain(pool).min_by_key(|(at, _)| *at);
         }
         next
     }
@@ -285,15 +280,8 @@ impl<'a> World<'a> {
             Due::PeerCloses { server, connection } => self.peer_closes(server, connection),
             Due::Ask { caller } => self.ask(caller),
             Due::Cancel { server, request } => self.cancel(server, request),
-            Due::SelectionTimesOut { caller, attempt } => {
-                self.selection_times_out(caller, attempt);
-                Ok(())
-            }
-            Due::Perform => {
-                self.perform_next()?;
-                self.release_topology()
-            }
-            Due::Rescan => self.rescan(),
+            Due::Perform => self.perform_all(),
+            Due::LookedUp => self.looked_up(),
             Due::Change => self.happened(Self::next_change),
             Due::WrongAnswer => self.happened(Self::next_wrong_answer),
             Due::Churn => self.happened(Self::churn),

@@ -1,0 +1,283 @@
+//! A client of one or many servers as one state machine: the topology, a monitor for each server, the polling of SRV
+//! records, and server selection with the callers that wait.
+//!
+//! ```text
+//!   inputs: sockets of monitors, failed connections, records, SelectServer, Timer, Close
+//!       │
+//!   ┌───▼─────────────┐  Topology: which servers there are, and what is known of each
+//!   │ ClientState     │  Monitor: one for each server
+//!   └───┬─────────────┘  SrvPolling; requests for a server
+//!       ▼
+//!   actions: OpenPool, FeedPool, ClosePool, OpenSocket, Send, CloseSocket, LookUp, Deliver, EmitEvent
+//! ```
+//!
+//! The pools are outside: a check-out needs no lock but that of its pool. The embedder feeds a pool
+//! ([`Action::FeedPool`]) under the client's lock, which is taken before the pool's and never after it.
+
+mod action;
+mod input;
+mod members;
+mod misuse;
+mod requests;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use self::members::Member;
+use self::requests::Requests;
+use super::{ClientSettings, SrvPolling};
+use crate::address::ServerAddress;
+use crate::connect::EstablishOptions;
+use crate::monitor::{self, InvalidMonitorOptions, MonitorOptions, SocketInput};
+use crate::pool::{Instant, mix};
+use crate::topology::{self, ServerId, Topology, TopologyDescription, TopologyOptions};
+use crate::uri::srv::{LookupError, SrvRecord};
+
+pub use self::action::{Action, ActionSink, Chosen, Event, PoolChange};
+pub use self::input::{Input, Request, SelectionId};
+pub use self::misuse::{Misuse, MisuseReason};
+
+/// What a client is made of.
+#[derive(Clone, Debug)]
+pub struct ClientOptions {
+    /// The hosts, and what is wanted of them.
+    pub topology: TopologyOptions,
+    /// How long is waited.
+    pub settings: ClientSettings,
+    /// How servers are watched.
+    pub monitoring: MonitorOptions,
+    /// What the monitors' hello says.
+    pub establish: Arc<EstablishOptions>,
+    /// When SRV records are looked up again; `None`: never.
+    pub polling: Option<SrvPolling>,
+}
+
+/// The machine. `W` is what the embedder calls a caller that waits for a server.
+#[derive(Debug)]
+pub struct ClientState<W> {
+    settings: ClientSettings,
+    monitoring: MonitorOptions,
+    establish: Arc<EstablishOptions>,
+    topology: Topology,
+    members: BTreeMap<ServerId, Member>,
+    by_address: BTreeMap<Arc<ServerAddress>, ServerId>,
+    /// When monitors want to be woken.
+    due: BTreeSet<(Instant, ServerId)>,
+    polling: Option<SrvPolling>,
+    /// Records are being looked up.
+    is_asking: bool,
+    requests: Requests<W>,
+    /// Callers that wait look again.
+    is_news: bool,
+    now: Instant,
+    is_closed: bool,
+}
+
+impl<W> ClientState<W> {
+    /// Adds the hosts of the connection string, and begins to check them.
+    ///
+    /// # Errors
+    ///
+    /// Options that contradict each other.
+    // SE-04, SE-11, ST-02
+    pub fn new(
+        now: Instant,
+        options: ClientOptions,
+        out: &mut impl ActionSink<W>,
+    ) -> Result<Self, InvalidMonitorOptions> {
+        let ClientOptions { topology, settings, monitoring, establish, polling } = options;
+        if settings.is_watched {
+            monitoring.validate()?;
+        }
+        let mut changes = Vec::new();
+        let topology = Topology::new(topology, &mut |action| match action {
+            topology::Action::EmitEvent(event) => {
+                out.act(Action::EmitEvent(Event::Topology(event)));
+            }
+            topology::Action::AddServer { .. } | topology::Action::RemoveServer { .. } => {
+                changes.push(action);
+            }
+        });
+        let mut client = Self {
+            settings,
+            monitoring,
+            establish,
+            topology,
+            members: BTreeMap::new(),
+            by_address: BTreeMap::new(),
+            due: BTreeSet::new(),
+            polling,
+            is_asking: false,
+            requests: Requests::default(),
+            is_news: false,
+            now,
+            is_closed: false,
+        };
+        client.change_members(changes, out);
+        Ok(client)
+    }
+
+    /// Takes one input, and emits what follows from it.
+    ///
+    /// # Errors
+    ///
+    /// An input that makes no sense. Nothing changes then.
+    pub fn handle(
+        &mut self,
+        now: Instant,
+        input: Input<W>,
+        out: &mut impl ActionSink<W>,
+    ) -> Result<(), Misuse<W>> {
+        match self.permit(&input) {
+            Ok(true) => {}
+            Ok(false) => return Ok(()),
+            Err(reason) => return Err(Misuse { input, reason }),
+        }
+        self.now = self.now.max(now);
+        match input {
+            Input::SocketOpened { server, socket, hello, round_trip } => {
+                self.feed_monitor(
+                    server,
+                    monitor::Input::Opened { socket, hello, round_trip },
+                    None,
+                    out,
+                );
+            }
+            Input::SocketReplied { server, socket, reply, more_to_come } => {
+                self.feed_monitor(
+                    server,
+                    monitor::Input::Replied { socket, reply, more_to_come },
+                    None,
+                    out,
+                );
+            }
+            Input::SocketFailed { server, socket, error } => {
+                self.feed_monitor(server, monitor::Input::Failed { socket, error }, None, out);
+            }
+            Input::ConnectionFailed { server, error, is_current, service } => {
+                self.connection_failed(server, error, is_current, service, out);
+            }
+            Input::LookedUp { records, draw } => self.follow_records(&records, draw, out),
+            Input::SelectServer(request) => self.select_server(request, out),
+            Input::CancelSelection { id } => self.cancel_selection(id),
+            Input::RequestChecks => self.request_checks(out),
+            Input::Timer => {
+                self.wake_monitors(out);
+                self.look_records_up(out);
+                self.fail_late_requests(out);
+            }
+            Input::Close => self.close(out),
+        }
+        self.follow_news(out);
+        Ok(())
+    }
+
+    /// When to feed [`Input::Timer`] next: at this point or soon after.
+    #[must_use]
+    pub fn next_deadline(&self) -> Option<Instant> {
+        let monitors = self.due.first().map(|(at, _)| *at);
+        let records = self.next_look_up();
+        monitors.into_iter().chain(records).chain(self.requests.next_deadline()).min()
+    }
+
+    /// What is known of the deployment.
+    #[must_use]
+    pub const fn description(&self) -> &Arc<TopologyDescription> {
+        self.topology.description()
+    }
+
+    /// When the SRV records are looked up again, if they are.
+    #[must_use]
+    pub const fn polling(&self) -> Option<&SrvPolling> {
+        self.polling.as_ref()
+    }
+
+    /// How many callers wait for a server.
+    #[must_use]
+    pub fn waiting(&self) -> usize {
+        self.requests.len()
+    }
+
+    /// Looked at before anything changes. `Ok(false)` is for inputs to ignore.
+    fn permit(&self, input: &Input<W>) -> Result<bool, MisuseReason> {
+        match input {
+            Input::SocketOpened { server, socket, .. } => {
+                self.permit_socket(*server, *socket, SocketInput::Opened)
+            }
+            Input::SocketReplied { server, socket, .. } => {
+                self.permit_socket(*server, *socket, SocketInput::Replied)
+            }
+            Input::SocketFailed { server, socket, .. } => {
+                self.permit_socket(*server, *socket, SocketInput::Failed)
+            }
+            Input::ConnectionFailed { server, .. } => self.permit_server(*server),
+            Input::SelectServer(Request { id, .. }) if *id <= self.requests.last => {
+                Err(MisuseReason::NotIncreasing { id: *id, last: self.requests.last })
+            }
+            Input::LookedUp { .. } if !self.is_asking => Err(MisuseReason::NotAsked),
+            Input::LookedUp { .. }
+            | Input::SelectServer(_)
+            | Input::CancelSelection { .. }
+            | Input::RequestChecks
+            | Input::Timer
+            | Input::Close => Ok(true),
+        }
+    }
+
+    // SV-12
+    fn look_records_up(&mut self, out: &mut impl ActionSink<W>) {
+        if self.next_look_up().is_some_and(|at| at <= self.now) {
+            self.is_asking = true;
+            let name = self.polling.as_ref().map(SrvPolling::srv_name).unwrap_or_default();
+            out.act(Action::LookUp { name });
+        }
+    }
+
+    fn next_look_up(&self) -> Option<Instant> {
+        if self.is_asking || self.is_closed {
+            return None;
+        }
+        self.polling.as_ref().and_then(SrvPolling::next_rescan)
+    }
+
+    // SV-12, SV-13, SV-15
+    fn follow_records(
+        &mut self,
+        records: &Result<Vec<SrvRecord>, LookupError>,
+        draw: u64,
+        out: &mut impl ActionSink<W>,
+    ) {
+        self.is_asking = false;
+        let Some(polling) = &mut self.polling else { return };
+        let hosts: Vec<_> = self.by_address.keys().map(|address| (**address).clone()).collect();
+        let mut drawn = draw;
+        let random = || {
+            drawn = mix(drawn);
+            drawn
+        };
+        let changes = polling.rescan(self.now, &hosts, records, random);
+        for problem in &changes.problems {
+            out.act(Action::ReportRecords(problem.clone()));
+        }
+        if let Some(input) = changes.into_input(hosts) {
+            let changes = self.feed_topology(input, out);
+            self.change_members(changes, out);
+        }
+    }
+
+    /// First callers that wait hear of it, then the monitors end, then the pools are closed.
+    // SD-10, ND-09, SE-05
+    fn close(&mut self, out: &mut impl ActionSink<W>) {
+        if std::mem::replace(&mut self.is_closed, true) {
+            return;
+        }
+        self.fail_all_requests(out);
+        let members: Vec<_> =
+            self.by_address.iter().map(|(it, id)| (Arc::clone(it), *id)).collect();
+        members.iter().for_each(|(_, id)| self.close_monitor(*id, out));
+        for (address, id) in members {
+            self.forget_member(id, address, out);
+        }
+        self.feed_topology(topology::Input::Close, out);
+    }
+}

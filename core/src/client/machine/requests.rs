@@ -1,0 +1,151 @@
+//! Callers that wait for a server.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{Action, ActionSink, Chosen, ClientState, Request, SelectionId};
+use crate::client::{Described, Selection, SelectionError, all_seen, select, two_of};
+use crate::pool::Instant;
+
+/// In the order in which they came.
+#[derive(Debug)]
+pub(super) struct Requests<W> {
+    waiting: BTreeMap<SelectionId, Waiting<W>>,
+    deadlines: BTreeSet<(Instant, SelectionId)>,
+    pub(super) last: SelectionId,
+}
+
+#[derive(Debug)]
+struct Waiting<W> {
+    request: Request<W>,
+    since: Instant,
+}
+
+impl<W> Default for Requests<W> {
+    fn default() -> Self {
+        Self { waiting: BTreeMap::new(), deadlines: BTreeSet::new(), last: SelectionId(0) }
+    }
+}
+
+impl<W> Requests<W> {
+    pub(super) fn len(&self) -> usize {
+        self.waiting.len()
+    }
+
+    pub(super) fn next_deadline(&self) -> Option<Instant> {
+        self.deadlines.first().map(|(at, _)| *at)
+    }
+
+    fn push(&mut self, request: Request<W>, since: Instant) {
+        let id = request.id;
+        self.deadlines.extend(request.deadline.map(|at| (at, id)));
+        self.waiting.insert(id, Waiting { request, since });
+    }
+
+    fn take(&mut self, id: SelectionId) -> Option<Waiting<W>> {
+        let waiting = self.waiting.remove(&id)?;
+        if let Some(at) = waiting.request.deadline {
+            self.deadlines.remove(&(at, id));
+        }
+        Some(waiting)
+    }
+}
+
+impl<W> ClientState<W> {
+    /// The answer is there at once, or the request waits and the servers are checked meanwhile.
+    // SS-13, SS-15
+    pub(super) fn select_server(&mut self, request: Request<W>, out: &mut impl ActionSink<W>) {
+        self.requests.last = request.id;
+        let outcome = self.outcome(&request);
+        let helps_to_check = matches!(outcome, None | Some(Err(SelectionError::Hopeless { .. })));
+        match outcome {
+            Some(outcome) => out.act(Action::Deliver { waiter: request.waiter, outcome }),
+            None => self.requests.push(request, self.now),
+        }
+        if helps_to_check {
+            self.request_checks(out);
+        }
+        self.fail_late_requests(out);
+    }
+
+    pub(super) fn cancel_selection(&mut self, id: SelectionId) {
+        self.requests.take(id);
+    }
+
+    /// While something new is known of a server, or there is another one. Those that go on waiting have the servers
+    /// checked, which may be news again: a check that was overdue has timed out.
+    // SS-15
+    pub(super) fn follow_news(&mut self, out: &mut impl ActionSink<W>) {
+        while std::mem::take(&mut self.is_news) && self.requests.len() > 0 {
+            self.serve_requests(out);
+        }
+    }
+
+    fn serve_requests(&mut self, out: &mut impl ActionSink<W>) {
+        let answered: Vec<_> = self
+            .requests
+            .waiting
+            .iter()
+            .filter_map(|(id, waiting)| Some((*id, self.outcome(&waiting.request)?)))
+            .collect();
+        for (id, outcome) in answered {
+            let Some(Waiting { request, .. }) = self.requests.take(id) else { continue };
+            out.act(Action::Deliver { waiter: request.waiter, outcome });
+        }
+        if self.requests.len() > 0 {
+            self.request_checks(out);
+        }
+    }
+
+    // SS-13
+    pub(super) fn fail_late_requests(&mut self, out: &mut impl ActionSink<W>) {
+        while let Some((at, id)) = self.requests.deadlines.first().copied() {
+            if at > self.now {
+                return;
+            }
+            let Some(Waiting { request, since }) = self.requests.take(id) else { return };
+            let after = self.now.saturating_since(since);
+            let servers = all_seen(self.topology.description());
+            let outcome =
+                Err(SelectionError::TimedOut { selector: request.selector, after, servers });
+            out.act(Action::Deliver { waiter: request.waiter, outcome });
+        }
+    }
+
+    pub(super) fn fail_all_requests(&mut self, out: &mut impl ActionSink<W>) {
+        for (_, Waiting { request, .. }) in std::mem::take(&mut self.requests.waiting) {
+            let outcome = Err(SelectionError::Closed);
+            out.act(Action::Deliver { waiter: request.waiter, outcome });
+        }
+        self.requests.deadlines.clear();
+    }
+
+    /// `None`: waiting may help.
+    // SS-14
+    fn outcome(&self, request: &Request<W>) -> Option<Result<Chosen, SelectionError>> {
+        if self.is_closed {
+            return Some(Err(SelectionError::Closed));
+        }
+        let Request { selector, avoided, draw, .. } = request;
+        let topology = self.topology.description();
+        let choose = |fitting: &[Described<'_>]| {
+            let [first, second] = two_of(fitting, *draw)?;
+            let number = |server: Described<'_>| self.by_address.get(server.0).copied();
+            let first = number(*first)?;
+            Some(Chosen { first, second: number(*second).filter(|it| *it != first) })
+        };
+        let heartbeat_frequency = self.monitoring.heartbeat_frequency;
+        let threshold = self.settings.local_threshold;
+        match select(selector, topology, heartbeat_frequency, threshold, avoided, choose) {
+            Ok(Selection::Found(chosen)) => Some(Ok(chosen)),
+            Ok(Selection::Wait) => None,
+            Ok(Selection::Foreign(address)) => {
+                Some(Err(SelectionError::NotOfThisClient { address }))
+            }
+            Ok(Selection::Hopeless) => {
+                let (selector, servers) = (selector.clone(), all_seen(topology));
+                Some(Err(SelectionError::Hopeless { selector, servers }))
+            }
+            Err(invalid) => Some(Err(invalid.into())),
+        }
+    }
+}
