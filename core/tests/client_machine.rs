@@ -8,26 +8,34 @@ use std::time::Duration;
 use cenote_core::client::machine::{
     Action, ClientOptions, ClientState, Input, MisuseReason, Request, SelectionId,
 };
-use cenote_core::client::{ClientSettings, SelectionError, Selector};
+use cenote_core::client::{ClientSettings, SelectionError, Selector, SrvPolling};
 use cenote_core::connect::{ClientMetadata, Environment, EstablishOptions};
 use cenote_core::error::{ConnectionError, Stage};
 use cenote_core::monitor::{MonitorOptions, SocketId};
 use cenote_core::pool::Instant;
 use cenote_core::topology::{ServerId, TopologyOptions};
 use cenote_core::uri::ConnectionString;
-use cenote_core::uri::srv::LookupError;
+use cenote_core::uri::srv::{LookupError, SrvAnswers, SrvRecord};
 
 type Actions = Vec<Action<&'static str>>;
 
 fn client(uri: &str) -> (ClientState<&'static str>, Actions) {
     let uri = ConnectionString::parse(uri).expect("a connection string");
+    let srv = Ok(vec![SrvRecord::new("a.example.com.", 27017)]);
+    let answers = SrvAnswers { srv, txt: Ok(Vec::new()) };
+    let uri = if uri.hosts.is_empty() { uri.resolve(&answers, || 0).expect("hosts") } else { uri };
     let metadata = ClientMetadata::new(None, &Environment::default()).expect("short enough");
     let options = ClientOptions {
         topology: TopologyOptions::new(&uri),
         settings: ClientSettings::new(&uri),
         monitoring: MonitorOptions::new(&uri, false),
         establish: Arc::new(EstablishOptions::for_client(&metadata).for_monitor()),
-        polling: None,
+        polling: SrvPolling::new(
+            Instant::ORIGIN,
+            &uri,
+            answers.ttl(),
+            SrvPolling::SHORTEST_INTERVAL,
+        ),
     };
     let mut actions = Vec::new();
     let client = ClientState::new(Instant::ORIGIN, options, &mut actions);
@@ -108,4 +116,18 @@ fn a_caller_waits_until_its_deadline_or_the_close() {
     let mut out = Vec::new();
     client.handle(second, request(4, None), &mut out).expect("in order");
     assert!(matches!(refused(out)[..], [SelectionError::Closed]));
+}
+
+// SV-12
+#[test]
+fn records_that_come_after_the_close_change_nothing() {
+    let (mut client, _) = client("mongodb+srv://shop.example.com/");
+    let (mut out, minute) = (Vec::new(), Instant::ORIGIN + SrvPolling::SHORTEST_INTERVAL);
+    client.handle(minute, Input::Timer, &mut out).expect("at any time");
+    assert!(out.iter().any(|action| matches!(action, Action::LookUp { .. })), "{out:?}");
+    client.handle(minute, Input::Close, &mut out).expect("at any time");
+    out.clear();
+    let records = Ok(vec![SrvRecord::new("b.example.com.", 27017)]);
+    client.handle(minute, Input::LookedUp { records, draw: 0 }, &mut out).expect("it was asked");
+    assert!(out.is_empty(), "{out:?}");
 }

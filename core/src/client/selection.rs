@@ -27,7 +27,8 @@ pub enum Selection<T> {
 /// Selects a server by the present topology. Call it again on each change until it is not [`Selection::Wait`].
 ///
 /// `choose` takes one of the servers that fit, within the latency window of the fastest, such as the
-/// [better of two](super::choose_of_two); `None` if there is none, or the embedder has made none of them yet.
+/// [better of two](super::choose_of_two); `None` if there is none, or the embedder has made none of them yet. Servers to
+/// be `avoided`, such as one where the operation has just failed, are among them only if there is no other.
 ///
 /// # Errors
 ///

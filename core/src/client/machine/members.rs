@@ -130,14 +130,7 @@ impl<W> ClientState<W> {
     ) -> Vec<topology::Action> {
         let mut changes = Vec::new();
         out.act(Action::EmitEvent(Event::ToTopology(input.clone())));
-        self.topology.handle(input, &mut |action| match action {
-            topology::Action::EmitEvent(event) => {
-                out.act(Action::EmitEvent(Event::Topology(event)));
-            }
-            topology::Action::AddServer { .. } | topology::Action::RemoveServer { .. } => {
-                changes.push(action);
-            }
-        });
+        self.topology.handle(input, &mut |action| sort(action, &mut changes, out));
         changes
     }
 
@@ -282,6 +275,22 @@ impl<W> ClientState<W> {
         match id.0 == 0 || id > self.topology.last_id() {
             true => Err(MisuseReason::UnknownServer(id)),
             false => Ok(self.members.contains_key(&id)),
+        }
+    }
+}
+
+/// Tells events at once, and puts servers to add and to remove aside.
+pub(super) fn sort<W>(
+    action: topology::Action,
+    changes: &mut Vec<topology::Action>,
+    out: &mut impl ActionSink<W>,
+) {
+    match action {
+        topology::Action::EmitEvent(event) => {
+            out.act(Action::EmitEvent(Event::Topology(event)));
+        }
+        topology::Action::AddServer { .. } | topology::Action::RemoveServer { .. } => {
+            changes.push(action);
         }
     }
 }

@@ -23,7 +23,7 @@ mod requests;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use self::members::Member;
+use self::members::{Member, sort};
 use self::requests::Requests;
 use super::{ClientSettings, SrvPolling};
 use crate::address::ServerAddress;
@@ -90,14 +90,7 @@ impl<W> ClientState<W> {
             monitoring.validate()?;
         }
         let mut changes = Vec::new();
-        let topology = Topology::new(topology, &mut |action| match action {
-            topology::Action::EmitEvent(event) => {
-                out.act(Action::EmitEvent(Event::Topology(event)));
-            }
-            topology::Action::AddServer { .. } | topology::Action::RemoveServer { .. } => {
-                changes.push(action);
-            }
-        });
+        let topology = Topology::new(topology, &mut |action| sort(action, &mut changes, out));
         let mut client = Self {
             settings,
             monitoring,
@@ -272,6 +265,8 @@ impl<W> ClientState<W> {
             return;
         }
         self.fail_all_requests(out);
+        // Records that are on their way change nothing.
+        self.polling = None;
         let members: Vec<_> =
             self.by_address.iter().map(|(it, id)| (Arc::clone(it), *id)).collect();
         members.iter().for_each(|(_, id)| self.close_monitor(*id, out));
