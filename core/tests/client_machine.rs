@@ -5,12 +5,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use bson::oid::ObjectId;
+use bson::{RawArrayBuf, RawDocumentBuf, rawdoc};
+use cenote_core::address::ServerAddress;
 use cenote_core::client::machine::{
-    Action, ClientOptions, ClientState, Input, MisuseReason, Request, SelectionId,
+    Action, ClientOptions, ClientState, Event, Input, MisuseReason, PoolChange, Request,
+    SelectionId,
 };
 use cenote_core::client::{ClientSettings, SelectionError, Selector, SrvPolling};
-use cenote_core::connect::{ClientMetadata, Environment, EstablishOptions};
-use cenote_core::error::{ConnectionError, Stage};
+use cenote_core::connect::{ClientMetadata, ConnectionDescription, Environment, EstablishOptions};
+use cenote_core::error::{CommandError, ConnectionError, Stage};
 use cenote_core::monitor::{MonitorOptions, SocketId};
 use cenote_core::pool::Instant;
 use cenote_core::topology::{ServerId, TopologyOptions};
@@ -47,6 +51,57 @@ fn request(id: u64, deadline: Option<u64>) -> Input<&'static str> {
     let (waiter, selector, avoided) = ("caller", Selector::Primary, Vec::new());
     let id = SelectionId(id);
     Input::SelectServer(Request { id, waiter, selector, avoided, deadline, draw: 0 })
+}
+
+/// A member of a set, which streams.
+fn member(is_primary: bool, hosts: &[&str]) -> RawDocumentBuf {
+    let version = rawdoc! { "processId": ObjectId::from_bytes([1; 12]), "counter": 1_i64 };
+    let hosts = RawArrayBuf::from_iter(hosts.iter().copied());
+    rawdoc! {
+        "ok": 1, "helloOk": true, "isWritablePrimary": is_primary, "secondary": !is_primary,
+        "setName": "rs", "hosts": hosts, "topologyVersion": version, "maxWireVersion": 25,
+    }
+}
+
+fn primary() -> RawDocumentBuf {
+    member(true, &["a:27017"])
+}
+
+fn opened(server: u64, reply: &RawDocumentBuf) -> Input<&'static str> {
+    let metadata = ClientMetadata::new(None, &Environment::default()).expect("short enough");
+    let options = EstablishOptions::for_client(&metadata).for_monitor();
+    let hello = Box::new(ConnectionDescription::from_reply(reply, &options).expect("a hello"));
+    let (server, socket) = (ServerId(server), SocketId(1));
+    Input::SocketOpened { server, socket, hello, round_trip: Duration::from_millis(1) }
+}
+
+fn failed(error: ConnectionError, is_current: bool) -> Input<&'static str> {
+    Input::ConnectionFailed { server: ServerId(1), error, is_current, service: None }
+}
+
+/// The name of an action, and whom it is for.
+fn shown(action: &Action<&'static str>) -> String {
+    match action {
+        Action::OpenPool { server, .. } => format!("OpenPool {}", server.0),
+        Action::FeedPool { server, change } => {
+            let change = match change {
+                PoolChange::Ready => "Ready",
+                PoolChange::Clear { .. } => "Clear",
+                PoolChange::MinRoundTrip(_) => "MinRoundTrip",
+            };
+            format!("{change} {}", server.0)
+        }
+        Action::ClosePool { server, .. } => format!("ClosePool {}", server.0),
+        Action::OpenSocket { server, .. } => format!("OpenSocket {}", server.0),
+        Action::Send { server, .. } => format!("Send {}", server.0),
+        Action::CloseSocket { server, .. } => format!("CloseSocket {}", server.0),
+        Action::LookUp { .. } => "LookUp".to_owned(),
+        Action::Deliver { waiter, .. } => format!("Deliver {waiter}"),
+        Action::EmitEvent(Event::Heartbeat { event, .. }) => event.name().to_owned(),
+        Action::EmitEvent(Event::Topology(event)) => event.name().to_owned(),
+        Action::EmitEvent(Event::ToTopology(_)) => "ToTopology".to_owned(),
+        Action::ReportRecords(_) => "ReportRecords".to_owned(),
+    }
 }
 
 /// Why callers got no server.
@@ -107,15 +162,176 @@ fn a_caller_waits_until_its_deadline_or_the_close() {
     };
     assert_eq!(*after, Duration::from_secs(1));
     assert!(servers.contains("a:27017: Unknown"), "{servers}");
-    client
-        .handle(second, Input::CancelSelection { id: SelectionId(1) }, &mut out)
-        .expect("it waits");
+    // It is asked too early, and then before the timer.
+    let third = Instant::ORIGIN + Duration::from_secs(3);
+    for (now, expected) in [(second, 0), (third, 1)] {
+        let timed_out = Input::SelectionTimedOut { id: SelectionId(1) };
+        client.handle(now, timed_out, &mut out).expect("at any time");
+        assert_eq!(refused(std::mem::take(&mut out)).len(), expected);
+    }
+    let second = third;
     client.handle(second, Input::Close, &mut out).expect("at any time");
     assert!(matches!(refused(out)[..], [SelectionError::Closed]));
     assert_eq!((client.waiting(), client.next_deadline()), (0, None));
     let mut out = Vec::new();
     client.handle(second, request(4, None), &mut out).expect("in order");
     assert!(matches!(refused(out)[..], [SelectionError::Closed]));
+}
+
+/// It has answered wrongly on a connection of the pool, but the check that is under way never ends: that is no answer.
+// SS-15
+#[test]
+fn a_check_that_is_overdue_ends_before_a_caller_gives_up() {
+    let (mut client, mut out) = client("mongodb://a/?replicaSet=rs&connectTimeoutMS=100");
+    client.handle(Instant::ORIGIN, opened(1, &primary()), &mut out).expect("it is being opened");
+    assert!(out.iter().any(|action| matches!(action, Action::Send { .. })), "it streams");
+    let error = ConnectionError::protocol(Stage::Hello, "another wire version");
+    client.handle(Instant::ORIGIN, failed(error, true), &mut out).expect("of a server");
+    let mut out = Vec::new();
+    let minute = Instant::ORIGIN + Duration::from_secs(60);
+    client.handle(minute, request(1, None), &mut out).expect("the first");
+    assert!(refused(out).is_empty());
+    let known = client.description().servers().next().expect("a server").1.to_string();
+    assert!(known.contains("timed out"), "{known}");
+}
+
+// SD-07
+#[test]
+fn servers_are_numbered_in_the_order_of_the_connection_string() {
+    let (client, _) = client("mongodb://b:1,a:1,B:1,a:2,a:1");
+    let servers = client.servers().map(|(ServerId(id), address)| format!("{id} {address}"));
+    assert_eq!(servers.collect::<Vec<_>>(), ["1 b:1", "2 a:1", "3 a:2"]);
+}
+
+/// First callers hear of it, then the monitors end, then the pools.
+// SD-10
+#[test]
+fn a_client_is_closed_in_order() {
+    let (mut client, mut out) = client("mongodb://b,a");
+    client.handle(Instant::ORIGIN, request(1, None), &mut out).expect("the first");
+    out.clear();
+    client.handle(Instant::ORIGIN, Input::Close, &mut out).expect("at any time");
+    let order = ["Deliver caller", "CloseSocket 1", "CloseSocket 2", "ClosePool 1", "ClosePool 2"];
+    let actions: Vec<_> = out.iter().map(shown).collect();
+    assert_eq!(actions[..5], order);
+}
+
+/// The description first, then the pool, then the socket; a caller gets its server at last.
+// CS-14, SD-04, SE-02
+#[test]
+fn what_follows_from_an_answer_has_an_order() {
+    let (mut client, mut out) = client("mongodb://a/?replicaSet=rs");
+    client.handle(Instant::ORIGIN, request(1, None), &mut out).expect("the first");
+    let cancelled = Input::SelectServer(Request {
+        id: SelectionId(2),
+        waiter: "cancelled",
+        selector: Selector::Any,
+        avoided: Vec::new(),
+        deadline: None,
+        draw: 0,
+    });
+    client.handle(Instant::ORIGIN, cancelled, &mut out).expect("in order");
+    let cancel = Input::CancelSelection { id: SelectionId(2) };
+    client.handle(Instant::ORIGIN, cancel, &mut out).expect("it waits");
+    out.clear();
+    client.handle(Instant::ORIGIN, opened(1, &primary()), &mut out).expect("it is being opened");
+    let shown: Vec<_> = out.iter().map(shown).collect();
+    assert_eq!(
+        shown,
+        [
+            "ServerHeartbeatSucceeded",
+            "ToTopology",
+            "ServerDescriptionChanged",
+            "TopologyDescriptionChanged",
+            "ServerHeartbeatStarted",
+            "Ready 1",
+            "MinRoundTrip 1",
+            "OpenSocket 1",
+            "Send 1",
+            "Deliver caller",
+        ]
+    );
+}
+
+/// An error of an older process or generation says nothing of the server.
+// SD-20, SD-21, SD-24
+#[test]
+fn a_failed_connection_is_judged_by_what_is_known() {
+    let refused = |counter: i64| {
+        let version = rawdoc! { "processId": ObjectId::from_bytes([1; 12]), "counter": counter };
+        let reply = rawdoc! {
+            "ok": 0, "code": 11600, "errmsg": "shutdown", "topologyVersion": version,
+        };
+        ConnectionError::command(
+            Stage::Operation,
+            CommandError::from_reply(&reply).expect("an error"),
+        )
+    };
+    let lost = || ConnectionError::network(Stage::Operation, "reset");
+    for (error, is_current, clears) in [
+        (refused(0), true, false),
+        (refused(2), true, true),
+        (lost(), false, false),
+        (lost(), true, true),
+    ] {
+        let (mut client, mut out) = client("mongodb://a/?replicaSet=rs");
+        client.handle(Instant::ORIGIN, opened(1, &primary()), &mut out).expect("being opened");
+        out.clear();
+        let shown_error = error.to_string();
+        client.handle(Instant::ORIGIN, failed(error, is_current), &mut out).expect("of a server");
+        let is_known = client.description().servers().all(|(_, server)| server.kind().is_some());
+        assert_eq!(is_known, !clears, "{shown_error}, {is_current}");
+        let is_cleared = out.iter().any(|action| shown(action) == "Clear 1");
+        assert_eq!(is_cleared, clears, "{shown_error}, {is_current}");
+    }
+}
+
+/// A standalone server among several hosts leaves the topology. Nothing is fed to its pool, and what comes of it later is
+/// ignored.
+// SD-05, ST-10
+#[test]
+fn a_server_that_is_removed_is_closed_in_order() {
+    let (mut client, mut out) = client("mongodb://a,b");
+    out.clear();
+    let standalone =
+        rawdoc! { "ok": 1, "helloOk": true, "isWritablePrimary": true, "maxWireVersion": 25 };
+    client.handle(Instant::ORIGIN, opened(1, &standalone), &mut out).expect("being opened");
+    let actions = out.iter().map(shown).filter(|it| it.ends_with(" 1"));
+    assert_eq!(actions.collect::<Vec<_>>(), ["MinRoundTrip 1", "CloseSocket 1", "ClosePool 1"]);
+    out.clear();
+    let error = ConnectionError::network(Stage::Operation, "reset");
+    client.handle(Instant::ORIGIN, failed(error, true), &mut out).expect("it was there");
+    assert!(out.is_empty(), "{out:?}");
+}
+
+/// The server where the operation has just failed is taken if there is no other.
+// SS-16
+#[test]
+fn avoided_servers_come_last() {
+    let (mut client, mut out) = client("mongodb://a,b/?replicaSet=rs");
+    let hosts = ["a:27017", "b:27017"];
+    let avoided: Vec<ServerAddress> = vec!["a:27017".parse().expect("an address")];
+    let any = Selector::Any;
+    client
+        .handle(Instant::ORIGIN, opened(1, &member(true, &hosts)), &mut out)
+        .expect("being opened");
+    let chosen = |client: &ClientState<_>| {
+        client.select(&any, &avoided, 0).expect("one fits").expect("no error").first
+    };
+    assert_eq!(chosen(&client), ServerId(1));
+    client
+        .handle(Instant::ORIGIN, opened(2, &member(false, &hosts)), &mut out)
+        .expect("being opened");
+    assert_eq!(chosen(&client), ServerId(2));
+}
+
+// LB-08
+#[test]
+fn the_pool_of_a_load_balancer_is_ready_at_once() {
+    let (client, out) = client("mongodb://a/?loadBalanced=true");
+    let is_ready = |it: &Action<_>| matches!(it, Action::OpenPool { is_ready: true, .. });
+    assert!(out.iter().any(is_ready), "{out:?}");
+    assert_eq!(client.next_deadline(), None);
 }
 
 // SV-12

@@ -76,8 +76,6 @@ pub mod inspect;
 pub mod log;
 #[cfg(feature = "metrics")]
 pub mod metrics;
-#[cfg(feature = "tls")]
-pub mod monitor;
 mod notifications;
 pub mod oidc;
 pub mod pool;

@@ -2,8 +2,8 @@
 //! of them is selected, and what happens to callers that wait for one.
 //!
 //! ```text
-//!   connection string ──▶ Hosts            the hosts, each once
-//!                         ClientSettings   how long is waited
+//!   all of it         ──▶ machine          topology, monitors, selection and SRV records as one state machine
+//!   connection string ──▶ ClientSettings   how long is waited
 //!   what is wanted    ──▶ Selector         by the last known type of a server
 //!   a topology        ──▶ select           one of the servers that fit, or whether to wait
 //!                         suitable, in_latency_window, choose_of_two
@@ -12,9 +12,7 @@
 //!   SRV records       ──▶ SrvPolling       routers to add and to remove, and when to look again
 //! ```
 //!
-//! A shell keeps a [pool](crate::pool) and a [monitor](crate::monitor) for each host, and calls
-//! these: nothing here has a lock, a socket or a clock. Both shells' `Client` is that. [`machine`] puts all of it together as
-//! one state machine; the shells do not use it yet.
+//! Nothing here has a lock, a socket or a clock. The shells' `Client` drives the [`machine`]; the rest is what that is made of.
 
 mod error;
 mod event;
@@ -35,7 +33,7 @@ pub use polling::{SrvChanges, SrvPolling};
 pub use read_preference::{InvalidReadPreference, ReadPreference};
 pub use selection::{Selection, select};
 pub use selector::Selector;
-pub use settings::{ClientSettings, Hosts};
+pub use settings::ClientSettings;
 pub(crate) use status::all_seen;
 pub use status::{ServerStatus, seen};
 pub(crate) use suitable::two_of;

@@ -1,10 +1,8 @@
 use core::time::Duration;
 
-use crate::address::ServerAddress;
 use crate::uri::ConnectionString;
-use crate::uri::srv::distinct;
 
-/// The settings of a client from its connection string, except its [`Hosts`] and those of pools and monitors.
+/// The settings of a client from its connection string, except its hosts and those of pools and monitors.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ClientSettings {
@@ -39,72 +37,15 @@ impl ClientSettings {
     }
 }
 
-/// The servers of a client: a server each, and none twice.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Hosts {
-    hosts: Vec<ServerAddress>,
-    /// Where each of them is among the hosts, in the order of addresses.
-    by_address: Vec<usize>,
-}
-
-impl Hosts {
-    /// In this order, such as that of a connection string.
-    #[must_use]
-    pub fn new(hosts: &[ServerAddress]) -> Self {
-        // SD-07
-        let hosts = distinct(hosts.to_vec());
-        let mut by_address: Vec<_> = (0..hosts.len()).collect();
-        by_address.sort_by_key(|&at| hosts.get(at));
-        Self { hosts, by_address }
-    }
-
-    /// In their order.
-    #[must_use]
-    pub fn all(&self) -> &[ServerAddress] {
-        &self.hosts
-    }
-
-    /// Where a server is among [all](Self::all); `None` is for one that is none of them. As
-    /// fast with a thousand of them as with three, nearly.
-    #[must_use]
-    pub fn place_of(&self, address: &ServerAddress) -> Option<usize> {
-        let found = self.by_address.binary_search_by_key(&Some(address), |&at| self.hosts.get(at));
-        found.ok().and_then(|at| self.by_address.get(at).copied())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use core::time::Duration;
 
-    use super::{ClientSettings, Hosts};
-    use crate::address::ServerAddress;
+    use super::ClientSettings;
     use crate::uri::ConnectionString;
 
     fn of(uri: &str) -> ClientSettings {
         ClientSettings::new(&ConnectionString::parse(uri).unwrap())
-    }
-
-    fn hosts_of(uri: &str) -> Hosts {
-        Hosts::new(&ConnectionString::parse(uri).unwrap().hosts)
-    }
-
-    // SD-07
-    #[test]
-    fn a_host_that_is_named_twice_is_one() {
-        let hosts = hosts_of("mongodb://b:1,a:1,B:1,a:2,a:1");
-        let hosts: Vec<_> = hosts.all().iter().map(ToString::to_string).collect();
-        assert_eq!(hosts, ["b:1", "a:1", "a:2"]);
-    }
-
-    #[test]
-    fn each_host_is_found_at_its_place() {
-        let hosts = hosts_of("mongodb://d,b:1,a,c,b:2");
-        for (at, host) in hosts.all().iter().enumerate() {
-            assert_eq!(hosts.place_of(host), Some(at));
-        }
-        let other: ServerAddress = "e".parse().unwrap();
-        assert_eq!(hosts.place_of(&other), None);
     }
 
     // OP-21, CS-01, LB-08, SS-01

@@ -9,6 +9,7 @@ use super::{
 use crate::address::ServerAddress;
 use crate::error::ConnectionError;
 use crate::monitor::ServerDescription;
+use crate::uri::srv::distinct;
 
 /// Discovers the servers of a deployment: what each is, and which are to be monitored and to have a pool.
 ///
@@ -105,7 +106,9 @@ impl Topology {
         edited.kind = options.kind();
         edited.set_name = options.set_name;
         out.act(Action::EmitEvent(Event::TopologyOpening));
-        let seeds = self.seeds.clone();
+        // SD-07: in the order of the connection string, in which servers are numbered.
+        let hosts = distinct(options.hosts).into_iter();
+        let seeds: Vec<_> = hosts.filter_map(|host| self.seeds.get(&host).cloned()).collect();
         for address in &seeds {
             self.edit().servers.insert(Arc::clone(address), Arc::default());
         }

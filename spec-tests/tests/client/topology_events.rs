@@ -241,9 +241,13 @@ fn a_client_that_is_dropped_tells_its_end(shell: Shell) {
 }
 
 /// Where there are several workers: the servers are found and followed, callers are served, and the events that
-/// do not fit are dropped and counted.
+/// do not fit are dropped and counted. Of servers that are polled the timer tells that a check begins.
 #[test]
 fn on_tokio_a_subscriber_that_blocks_delays_no_check() {
+    ["stream", "poll"].into_iter().for_each(a_subscriber_blocks);
+}
+
+fn a_subscriber_blocks(mode: &str) {
     let set = three();
     let (leave, may_leave) = channel::<()>();
     let may_leave = Mutex::new(may_leave);
@@ -251,16 +255,18 @@ fn on_tokio_a_subscriber_that_blocks_delays_no_check() {
     // The thread that makes the client tells the first events.
     let here = thread::current().id();
     let subscribers = Subscribers {
-        topology: vec![Box::new(move |_| {
-            if thread::current().id() != here {
+        heartbeats: Some(Box::new(move |heartbeat| {
+            let is_start = heartbeat.event.name() == "ServerHeartbeatStarted";
+            if is_start && thread::current().id() != here {
                 let _ = entered.send(());
                 let _ = may_leave.lock().expect("no panic").recv();
             }
-        })],
+        })),
         queue: Some(6),
         ..Subscribers::default()
     };
-    let uri = format!("mongodb://{}/?replicaSet=rs0", set[1].address());
+    let options = format!("replicaSet=rs0&heartbeatFrequencyMS=500&serverMonitoringMode={mode}");
+    let uri = format!("mongodb://{}/?{options}", set[1].address());
     let client = client(Shell::Tokio, &uri, None, subscribers);
     is_in.recv().expect("it is called");
     let ping = rawdoc! { "ping": 1 };

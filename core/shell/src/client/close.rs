@@ -2,14 +2,13 @@ use std::task::Waker;
 
 use super::Client;
 use crate::error::CloseTimeout;
-use crate::pool::CLOSE_GRACE;
-use crate::runtime::{Network, timeout_at, timeout_exactly_at};
+use crate::runtime::{Network, timeout_exactly_at};
 
 impl<R: Network<Waiter = Waker>> Client<R> {
     /// Closes the client for good: callers that wait for a server or a connection get an error, the monitors
     /// end, then the pools close, in the order of the connection string. Waits until everything that is checked
     /// out was checked in, every socket is closed, and subscribers were told of all of it. For the subscribers of each
-    /// pool, for the sockets of each monitor, and for the subscribers of the servers, it waits [`CLOSE_GRACE`] at most.
+    /// pool, for the sockets of monitors, and for the subscribers of the servers, it waits [`CLOSE_GRACE`](crate::pool::CLOSE_GRACE) at most.
     ///
     /// Cancel-safe: dropping the future leaves the client closed. A subscriber must not wait for it, because it
     /// would wait for itself.
@@ -19,14 +18,11 @@ impl<R: Network<Waiter = Waker>> Client<R> {
         if self.inner.is_inherited() {
             return;
         }
+        self.inner.driver.sockets_ended().await;
         for server in self.inner.all_servers() {
-            if let Some(monitor) = server.monitor() {
-                let limit = R::now() + CLOSE_GRACE;
-                timeout_at(&self.inner.shared.runtime, limit, monitor.ended()).await;
-            }
             server.pool().close().await;
         }
-        self.inner.shared.told().await;
+        self.inner.driver.told().await;
         self.inner.end_inspection();
     }
 
@@ -48,7 +44,7 @@ impl<R: Network<Waiter = Waker>> Client<R> {
     /// ```
     pub async fn close_before(&self, deadline: R::Instant) -> Result<(), CloseTimeout> {
         self.inner.close_at_once();
-        let runtime = &self.inner.shared.runtime;
+        let runtime = &self.inner.driver.runtime;
         if timeout_exactly_at(runtime, deadline.into(), self.close()).await.is_some() {
             return Ok(());
         }

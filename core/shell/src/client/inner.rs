@@ -1,33 +1,22 @@
+use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
-#[cfg(feature = "srv")]
-use std::sync::Mutex;
-use std::time::Instant;
-use std::{fmt, mem};
+use std::time::{Duration, Instant};
 
 use cenote_core::address::ServerAddress;
-use cenote_core::client::{ClientSettings, Hosts, ServerStatus};
+use cenote_core::client::machine::Input;
+use cenote_core::client::{ClientSettings, ServerStatus};
 use cenote_core::connect::DriverInfo;
 use cenote_core::error::ConnectionError;
 use cenote_core::pool;
-use cenote_core::topology::{Input, TopologyDescription, TopologyOptions};
+use cenote_core::topology::TopologyDescription;
 use cenote_core::uri::Credential;
 
-use super::discovery::Discovery;
-#[cfg(feature = "srv")]
-use super::polling::Poller;
-use super::servers::{ServerList, Servers};
-use super::{ClientBuildError, ClientPlan, DEFAULT_SERVER_EVENT_QUEUE, Server};
-use crate::builder::{BuildError, BuiltPool};
+use super::driver::ClientDriver;
+use super::{ClientBuildError, ClientPlan, Server};
+use crate::builder::BuiltPool;
 use crate::connection::MongoConnector;
-#[cfg(unix)]
-use crate::inspect::Inspector;
-use crate::monitor::{MonitorDriver, MonitorShared, TopologyDriver};
-#[cfg(feature = "srv")]
-use crate::runtime::Lock;
 use crate::runtime::Network;
-use crate::runtime::origin::Origin;
-use crate::runtime::signal::Signal;
 use crate::trace::{self, RecordingError, dump_each};
 
 /// The servers of a client: a pool and a monitor each. Dropping it [closes](Self::close_at_once) it.
@@ -36,12 +25,9 @@ use crate::trace::{self, RecordingError, dump_each};
 /// [`wait_for_server_blocking`](Self::wait_for_server_blocking), and checks connections out of the
 /// [pool](Server::pool) as it likes.
 pub struct ClientInner<R: Network> {
-    pub(super) servers: Arc<Servers<R>>,
+    pub(super) driver: Arc<ClientDriver<R>>,
     pub(super) settings: ClientSettings,
-    pub(super) shared: Arc<MonitorShared<R>>,
-    /// Looks the SRV records up again.
-    #[cfg(feature = "srv")]
-    polling: Mutex<Option<R::Task>>,
+    pub(super) heartbeat_frequency: Duration,
 }
 
 impl<R: Network> ClientInner<R> {
@@ -51,100 +37,51 @@ impl<R: Network> ClientInner<R> {
     ///
     /// Options that contradict each other, or a folder for traces that cannot be created. Then nothing is left
     /// running.
-    // OP-12, PCR-01, ND-01, ST-02
-    pub fn start<P>(mut plan: ClientPlan<P>, runtime: R) -> Result<Self, ClientBuildError>
+    pub fn start<P>(plan: ClientPlan<P>, runtime: R) -> Result<Self, ClientBuildError>
     where
         P: BuiltPool<Connector = MongoConnector<R>> + 'static,
     {
         let settings = plan.settings()?;
-        let origin = Origin::new(R::now());
-        let topology = TopologyDriver::new(
-            TopologyOptions::new(&plan.uri),
-            plan.log,
-            mem::take(&mut plan.sdam_subscribers),
-            plan.event_queue.unwrap_or(DEFAULT_SERVER_EVENT_QUEUE),
-            plan.tracing.of_topology().map_err(BuildError::from)?,
-            R::PROGRAM,
-            (pool::Instant::ORIGIN, origin),
-        );
-        let topology = topology.map_err(BuildError::from)?;
-        plan.tracing.each.beside = Some(trace::beside(&topology));
-        let shared = Arc::new(MonitorShared {
-            runtime,
-            topology,
-            connector: plan.connector.clone(),
-            options: plan.monitoring.clone(),
-            establish: plan.connector.monitor_options(),
-            news: Signal::default(),
-            #[cfg(feature = "srv")]
-            srv: Mutex::new(None),
-            origin,
-        });
-        let hosts = Hosts::new(&plan.uri.hosts);
-        let servers = hosts.all().iter().map(|address| Server::build(&plan, &shared, address));
-        let servers = ServerList::new(servers.collect::<Result<_, ClientBuildError>>()?);
-        #[cfg(unix)]
-        let inspector = match &plan.inspect {
-            Some(path) => {
-                let pools = servers.servers.iter().map(|server| server.pool().driver().inspected());
-                Some(Inspector::start(path, R::PROGRAM, pools).map_err(BuildError::from)?)
-            }
-            None => None,
-        };
-        let servers = Servers::new(servers);
-        #[cfg(unix)]
-        let servers = servers.with_inspector(inspector);
-        let servers = Arc::new(servers);
-        #[cfg(feature = "srv")]
-        let poller = Poller::new(&plan, &shared, &servers);
-        // Only now, so that nothing runs when the pool of a later host cannot be built.
-        let discovery =
-            Discovery { plan, shared: Arc::downgrade(&shared), servers: Arc::downgrade(&servers) };
-        shared.start(Box::new(discovery));
-        Ok(Self {
-            servers,
-            settings,
-            #[cfg(feature = "srv")]
-            polling: Mutex::new(poller.map(Poller::start)),
-            shared,
-        })
+        let heartbeat_frequency = plan.monitoring.heartbeat_frequency;
+        let driver = ClientDriver::start(plan, &settings, runtime)?;
+        Ok(Self { driver, settings, heartbeat_frequency })
     }
 
     /// The servers: those of the connection string or of the SRV records in their order, then those that were found.
     #[must_use]
-    pub fn servers(&self) -> Arc<[Arc<Server<R>>]> {
-        Arc::clone(&self.servers.list().servers)
+    pub fn servers(&self) -> Vec<Arc<Server<R>>> {
+        self.driver.lock().servers()
     }
 
     /// The servers, and after them those that were removed and have connections still.
     #[must_use]
     pub fn all_servers(&self) -> Vec<Arc<Server<R>>> {
-        self.servers.all()
+        self.driver.lock().all_servers()
     }
 
     /// The server of a host.
     #[must_use]
     pub fn server(&self, address: &ServerAddress) -> Option<Arc<Server<R>>> {
-        self.servers.list().server(address).cloned()
+        self.driver.lock().server_at(address)
     }
 
     /// What is known of each server now, and the counts of its pool.
     #[must_use]
     pub fn statuses(&self) -> Vec<ServerStatus> {
         let topology = self.topology();
-        self.servers.list().servers.iter().map(|server| server.status(&topology)).collect()
+        self.servers().iter().map(|server| server.status(&topology)).collect()
     }
 
     /// What is known of the deployment: its type, its servers, and hosts that are not used.
     #[must_use]
     pub fn topology(&self) -> Arc<TopologyDescription> {
-        self.shared.topology.description()
+        Arc::clone(self.driver.lock().state.description())
     }
 
     /// See [`Client::dropped_events`](super::Client::dropped_events).
     #[must_use]
     pub fn dropped_events(&self) -> u64 {
-        self.shared.topology.dropped_events()
+        self.driver.lock().notifications.dropped()
     }
 
     /// What the connection string says of servers.
@@ -156,12 +93,12 @@ impl<R: Network> ClientInner<R> {
     /// See [`Client::request_checks`](super::Client::request_checks).
     // SS-15
     pub fn request_checks(&self) {
-        self.servers.list().servers.iter().for_each(|server| server.request_check());
+        self.driver.feed(Input::RequestChecks);
     }
 
     /// See [`Client::append_metadata`](super::Client::append_metadata).
     pub fn append_metadata(&self, driver: DriverInfo) -> bool {
-        self.shared.connector.append_metadata(driver)
+        self.driver.connector.append_metadata(driver)
     }
 
     /// See [`Client::replace_credential`](super::Client::replace_credential).
@@ -171,7 +108,7 @@ impl<R: Network> ClientInner<R> {
     /// The credential cannot be used; nothing changes then.
     pub fn replace_credential(&self, credential: Credential) -> Result<(), ConnectionError> {
         // All pools have the same connector.
-        self.shared.connector.replace_credential(credential)?;
+        self.driver.connector.replace_credential(credential)?;
         for server in &*self.servers() {
             server.pool().driver().feed(pool::Input::RetireConnections);
         }
@@ -194,7 +131,7 @@ impl<R: Network> ClientInner<R> {
         let servers = self.servers();
         let drivers = servers.iter().map(|server| server.pool().driver());
         let pools = drivers.map(|driver| (&**driver.address(), &**driver));
-        dump_each(pools, &*self.shared.topology, folder)
+        dump_each(pools, &*self.driver, folder)
     }
 
     /// See [`Client::end_recording`](super::Client::end_recording).
@@ -207,7 +144,7 @@ impl<R: Network> ClientInner<R> {
         for server in self.all_servers() {
             outcome = outcome.and(server.pool().end_recording().await);
         }
-        outcome.and(trace::end(&*self.shared.topology).await)
+        outcome.and(trace::end(&*self.driver).await)
     }
 
     /// As [`end_recording`](Self::end_recording), and blocks the thread.
@@ -219,56 +156,32 @@ impl<R: Network> ClientInner<R> {
         let servers = self.all_servers();
         let pools = servers.iter().map(|server| server.pool().end_recording_blocking());
         let outcome = pools.fold(Ok(()), Result::and);
-        outcome.and(trace::end_blocking(&*self.shared.topology))
+        outcome.and(trace::end_blocking(&*self.driver))
     }
 
     /// Closes the client for good, and waits for nothing: first callers that wait for a server hear of it, then
     /// the monitors end, then the pools close, in the order of the connection string. In a child process the
     /// monitors and pools of the parent are left alone.
-    // SD-10, ND-09.
     pub fn close_at_once(&self) {
-        let was_closed = self.servers.close();
-        self.shared.news.notify_all();
-        if self.is_inherited() {
-            return;
-        }
-        #[cfg(feature = "srv")]
-        Lock::lock(&self.polling).take().into_iter().for_each(R::abort);
-        let servers = self.servers();
-        servers.iter().filter_map(|server| server.monitor()).for_each(MonitorDriver::close);
-        servers.iter().for_each(|server| server.pool().driver().close());
-        if !was_closed {
-            self.shared.topology.feed(self.shared.now(), Input::Close);
-            self.shared.perform_actions();
-        }
+        self.driver.close();
     }
 
     /// Blocks until the subscribers of the servers were told everything, after [`close_at_once`](Self::close_at_once),
     /// until `deadline` at most.
     pub fn wait_for_subscribers(&self, deadline: Option<Instant>) {
-        let topology = &self.shared.topology;
-        loop {
-            let ended = topology.ended().listen();
-            if topology.has_ended() {
-                return;
-            }
-            if !ended.wait(deadline) {
-                return topology.close_gave_up();
-            }
-        }
+        self.driver.told_blocking(deadline);
     }
 
     /// Removes the socket of [`ClientBuilder::inspect`](super::ClientBuilder::inspect). Until then it shows
     /// what a client that is closing still waits for.
     pub fn end_inspection(&self) {
-        #[cfg(unix)]
-        self.servers.inspector.iter().for_each(Inspector::close);
+        self.driver.end_inspection();
     }
 
     /// Whether this is a child of the process in which the client lives.
     #[must_use]
     pub fn is_inherited(&self) -> bool {
-        self.servers().iter().any(|server| server.pool().driver().is_inherited())
+        self.driver.is_inherited()
     }
 
     /// Whether this thread runs a callback of the client or of one of its pools, and therefore must not wait for
@@ -276,7 +189,7 @@ impl<R: Network> ClientInner<R> {
     #[must_use]
     pub fn is_performing_here(&self) -> bool {
         let servers = self.all_servers();
-        self.shared.is_performing_here()
+        self.driver.is_performing_here()
             || servers.iter().any(|server| server.pool().driver().is_performing_here())
     }
 }

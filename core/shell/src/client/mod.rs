@@ -5,21 +5,23 @@
 
 mod builder;
 mod close;
-mod discovery;
+mod driver;
 mod error;
 mod inner;
+mod locked;
 #[cfg(feature = "srv")]
 mod name_service;
 mod pinned;
 mod plan;
-#[cfg(feature = "srv")]
-mod polling;
+mod request;
 mod selection;
 mod selection_log;
 mod server;
-mod servers;
+mod sockets;
 #[cfg(feature = "srv")]
 mod srv;
+mod timer;
+mod told;
 mod traces;
 
 use std::fmt;

@@ -1,10 +1,12 @@
 use std::fmt;
 #[cfg(unix)]
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use cenote_core::address::ServerAddress;
 use cenote_core::client::ClientSettings;
+#[cfg(not(feature = "srv"))]
+use cenote_core::client::SrvPolling;
 use cenote_core::connect::{SaslMechanism, ServerApi};
 use cenote_core::log::LogSettings;
 use cenote_core::monitor::MonitorOptions;
@@ -13,15 +15,15 @@ use cenote_core::uri::ConnectionString;
 use super::ClientBuildError;
 #[cfg(feature = "srv")]
 use super::srv::SrvSettings;
+use super::told::SdamSubscribers;
 use crate::builder::{BuildError, Builder, BuiltPool};
 use crate::event::PoolEvent;
 #[cfg(feature = "metrics")]
 use crate::metrics::Metrics;
-use crate::monitor::SdamSubscribers;
 use crate::oidc::TokenCallback;
 use crate::pool::leak::LeakReport;
 use crate::runtime::platform::environment;
-use crate::trace::ClientTraceOptions;
+use crate::trace::{ClientTraceOptions, DumpedBeside};
 
 /// The settings of a [`ClientBuilder`](super::ClientBuilder), for
 /// [`ClientInner::start`](super::ClientInner::start).
@@ -89,20 +91,28 @@ impl<P: BuiltPool> ClientPlan<P> {
         Ok(ClientSettings::new(&self.uri))
     }
 
-    /// Whether servers have monitors.
-    pub(super) fn is_watched(&self) -> bool {
-        self.uri.topology.load_balanced != Some(true)
+    /// SRV records are not followed without the feature.
+    #[cfg(not(feature = "srv"))]
+    pub(super) const fn polling(&self, _: cenote_core::pool::Instant) -> Option<SrvPolling> {
+        None
     }
 }
 
 impl<P: BuiltPool<Connector: Clone>> ClientPlan<P> {
-    /// The builder of the pool of one host, without [`on_failure`](Builder::on_failure).
+    /// The builder of the pool of one host, without [`on_failure`](Builder::on_failure). `beside` is dumped beside its
+    /// traces.
     // OP-12, PS-05
-    pub(super) fn pool(&self, address: &ServerAddress) -> Result<Builder<P>, BuildError> {
+    pub(super) fn pool(
+        &self,
+        address: &ServerAddress,
+        beside: Weak<dyn DumpedBeside>,
+    ) -> Result<Builder<P>, BuildError> {
         let builder = Builder::new(address.clone(), self.connector.clone());
         let builder =
             builder.replace_options(self.uri.pool_options()).timeout(self.uri.timeouts.operation);
-        let builder = self.with_callbacks(builder.traced(self.tracing.of_one(address)?));
+        let mut tracing = self.tracing.of_one(address)?;
+        tracing.beside = Some(beside);
+        let builder = self.with_callbacks(builder.traced(tracing));
         let load_balanced = self.uri.pool.load_balanced;
         Ok(builder.map_options(|mut options| {
             options.load_balanced = load_balanced;

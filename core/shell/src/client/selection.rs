@@ -1,20 +1,16 @@
 //! Selecting a server, and waiting for one.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use cenote_core::client::{
-    self, ClientError, InvalidReadPreference, Selection, SelectionError, Selector, TimeLimit,
-    choose_of_two, seen,
+    self, ClientError, Selection, SelectionError, Selector, TimeLimit, choose_of_two,
 };
-use cenote_core::pool::Status;
-use cenote_core::topology::TopologyDescription;
 
+use super::request::ServerRequest;
 use super::selection_log::SelectionLog;
 use super::{ClientInner, SelectedFor, Server};
 use crate::connection::operation::{CommandTimeouts, Deadline, OperationOptions};
-use crate::runtime::platform::random;
-use crate::runtime::signal::{Listener, Wakers};
 use crate::runtime::{Network, timeout_at};
 
 /// How long one operation of a client may take: `timeoutMS`, or the limit of the call.
@@ -79,69 +75,23 @@ impl<R: Network> ClientInner<R> {
     /// A server that fits, by its last check; `None` also when the client is closed.
     #[must_use]
     pub fn select(&self, selector: &Selector) -> Option<Arc<Server<R>>> {
-        match self.look(selector, &self.topology()) {
-            Ok(Selection::Found(server)) if !self.is_closed() => Some(server),
+        let (topology, draw) = {
+            let locked = self.driver.lock();
+            if locked.is_closed {
+                return None;
+            }
+            (Arc::clone(locked.state.description()), locked.draw())
+        };
+        // Not under the lock, for which others wait.
+        let (heartbeat, threshold) = (self.heartbeat_frequency, self.settings.local_threshold);
+        let selected = client::select(selector, &topology, heartbeat, threshold, &[], |fitting| {
+            let servers = self.driver.lock().servers_at(fitting);
+            choose_of_two(&servers, draw, |server| server.operations()).map(Arc::clone)
+        });
+        match selected {
+            Ok(Selection::Found(server)) => Some(server),
             Ok(_) | Err(_) => None,
         }
-    }
-
-    /// A server that fits, for a caller that waits for one. With `None` it waits for [news](Self::listen) and
-    /// tries again; the servers are checked meanwhile.
-    ///
-    /// # Errors
-    ///
-    /// Waiting would not help.
-    pub fn try_select_server(
-        &self,
-        selector: &Selector,
-    ) -> Result<Option<Arc<Server<R>>>, SelectionError> {
-        if self.is_closed() {
-            return Err(SelectionError::Closed);
-        }
-        let is_hopeless = match self.look(selector, &self.topology())? {
-            Selection::Found(server) => return Ok(Some(server)),
-            Selection::Foreign(address) => return Err(SelectionError::NotOfThisClient { address }),
-            Selection::Hopeless => true,
-            Selection::Wait => false,
-        };
-        let list = self.servers.list();
-        let mut servers = list.servers.iter().peekable();
-        // Their runtime has shut down.
-        let has_servers = servers.peek().is_some();
-        if has_servers && servers.all(|server| server.snapshot().status == Status::Closed) {
-            return Err(SelectionError::Closed);
-        }
-        list.servers.iter().for_each(|server| server.request_check());
-        if is_hopeless {
-            let (selector, servers) = (selector.clone(), self.seen());
-            return Err(SelectionError::Hopeless { selector, servers });
-        }
-        Ok(None)
-    }
-
-    // SS-14
-    fn look(
-        &self,
-        selector: &Selector,
-        topology: &TopologyDescription,
-    ) -> Result<Selection<Arc<Server<R>>>, InvalidReadPreference> {
-        let heartbeat = self.shared.options.heartbeat_frequency;
-        let threshold = self.settings.local_threshold;
-        client::select(selector, topology, heartbeat, threshold, &[], |fitting| {
-            let list = self.servers.list();
-            // One that was just found is not on the list yet.
-            let servers: Vec<_> =
-                fitting.iter().filter_map(|(address, _)| list.server(address)).collect();
-            let draw = if servers.len() > 1 { random() } else { 0 };
-            choose_of_two(&servers, draw, |server| server.operations()).map(|it| Arc::clone(it))
-        })
-    }
-
-    /// Listens for news of servers, from now on: a check has ended, a description has changed, or the client was
-    /// closed.
-    #[must_use]
-    pub fn listen(&self) -> Listener<'_, R::Mutex<Wakers>> {
-        self.shared.news.listen()
     }
 
     /// Waits until there is a server that fits, for `serverSelectionTimeoutMS` at most, and within the limit of the
@@ -168,21 +118,21 @@ impl<R: Network> ClientInner<R> {
         if let Some(server) = self.select(selector) {
             return Ok(server);
         }
-        let begin = R::now();
-        let deadline = self.selection_deadline(begin, deadline);
+        let mut request = ServerRequest::new(self, selector, deadline);
+        let waiter = request.waiter();
         loop {
-            // Before the servers are looked at, so that no news is missed.
-            let news = self.listen();
-            if let Some(server) = self.try_select_server(selector)? {
-                return Ok(server);
+            // Before the answer is looked at, so that it is not missed.
+            let answered = waiter.listen();
+            if let Some(outcome) = request.outcome() {
+                return outcome;
             }
-            log.wait(|| remaining(deadline, R::now()));
-            let Some(deadline) = deadline else {
-                news.await;
+            log.wait(|| request.remaining());
+            let Some(deadline) = request.deadline() else {
+                answered.await;
                 continue;
             };
-            if timeout_at(&self.shared.runtime, deadline, news).await.is_none() {
-                return Err(self.timed_out(selector, begin));
+            if timeout_at(&self.driver.runtime, deadline, answered).await.is_none() {
+                request.time_out();
             }
         }
     }
@@ -215,41 +165,27 @@ impl<R: Network> ClientInner<R> {
         if let Some(server) = self.select(selector) {
             return Ok(server);
         }
-        let begin = R::now();
-        let deadline = self.selection_deadline(begin, deadline);
+        let mut request = ServerRequest::new(self, selector, deadline);
+        let waiter = request.waiter();
         loop {
-            // Before the servers are looked at, so that no news is missed.
-            let news = self.listen();
-            if let Some(server) = self.try_select_server(selector)? {
-                return Ok(server);
+            // Before the answer is looked at, so that it is not missed.
+            let answered = waiter.listen();
+            if let Some(outcome) = request.outcome() {
+                return outcome;
             }
-            log.wait(|| remaining(deadline, R::now()));
-            if !news.wait(deadline) {
-                return Err(self.timed_out(selector, begin));
+            log.wait(|| request.remaining());
+            if !answered.wait(request.deadline()) {
+                request.time_out();
             }
         }
     }
 
-    fn selection_deadline(&self, begin: Instant, operation: Option<Instant>) -> Option<Instant> {
+    pub(super) fn selection_deadline(
+        &self,
+        begin: Instant,
+        operation: Option<Instant>,
+    ) -> Option<Instant> {
         let selection = begin.checked_add(self.settings.selection_timeout);
         selection.into_iter().chain(operation).min()
     }
-
-    fn timed_out(&self, selector: &Selector, begin: Instant) -> SelectionError {
-        let after = R::now().saturating_duration_since(begin);
-        SelectionError::TimedOut { selector: selector.clone(), after, servers: self.seen() }
-    }
-
-    fn is_closed(&self) -> bool {
-        self.servers.is_closed()
-    }
-
-    /// All servers with what is known of them, for errors.
-    fn seen(&self) -> String {
-        seen(&self.topology(), self.statuses())
-    }
-}
-
-fn remaining(deadline: Option<Instant>, now: Instant) -> Option<Duration> {
-    deadline.map(|deadline| deadline.saturating_duration_since(now))
 }

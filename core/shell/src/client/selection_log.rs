@@ -73,7 +73,7 @@ impl<'a, R: Network> SelectionLog<'a, R> {
     }
 
     fn fail(&self, reason: &str) {
-        let settings = self.client.shared.topology.log_settings();
+        let settings = self.client.driver.teller.log_settings();
         self.record(|selection, topology| selection.failed(topology, reason, settings));
     }
 
@@ -88,7 +88,7 @@ impl<'a, R: Network> SelectionLog<'a, R> {
 
     fn selection(&self) -> Selection<'_> {
         let operation = self.options.name.unwrap_or_else(|| self.purpose.name());
-        let topology_id = self.client.shared.topology.id();
+        let topology_id = self.client.driver.teller.topology_id();
         let selection = Selection::new(self.selector, operation).with_topology_id(topology_id);
         match self.options.id {
             Some(id) => selection.with_operation_id(id),

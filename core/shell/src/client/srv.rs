@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use cenote_core::client::SrvPolling;
 use cenote_core::monitor::MonitorOptions;
-use cenote_core::uri::ConnectionString;
+use cenote_core::pool::Instant;
 use cenote_core::uri::srv::SrvAnswers;
 
 use super::{BuiltClient, ClientBuildError, ClientBuilder, ClientPlan};
@@ -22,6 +22,20 @@ pub(super) struct SrvSettings {
     pub(super) shortest_interval: Duration,
     /// The TTL of the records that were looked up.
     pub(super) ttl: Option<Duration>,
+}
+
+/// Whom a client asks for SRV records, and for how long.
+pub(super) struct NameService {
+    name_servers: NameServers,
+    limit: Option<Duration>,
+}
+
+impl NameService {
+    /// For the SRV records of this name.
+    pub(super) fn questions(&self, srv: String) -> Questions {
+        let Self { name_servers, limit } = self;
+        Questions { srv, txt: None, name_servers: name_servers.clone(), limit: *limit }
+    }
 }
 
 impl Default for SrvSettings {
@@ -90,12 +104,8 @@ impl<P: BuiltPool<Connector: FromUri>> ClientPlan<P> {
 
     fn questions(&self) -> Option<Questions> {
         let srv = self.uri.srv.as_ref().filter(|_| self.uri.hosts.is_empty())?;
-        Some(Questions {
-            srv: srv.srv_name(),
-            txt: Some(srv.txt_name().to_owned()),
-            name_servers: self.srv.name_servers.clone(),
-            limit: look_up_limit(&self.uri),
-        })
+        let questions = self.name_service().questions(srv.srv_name());
+        Some(Questions { txt: Some(srv.txt_name().to_owned()), ..questions })
     }
 
     fn resolved(mut self, answers: &SrvAnswers) -> Result<Self, ClientBuildError> {
@@ -119,9 +129,18 @@ impl<P: BuiltPool<Connector: FromUri>> ClientPlan<P> {
     }
 }
 
-/// `connectTimeoutMS`; `None` leaves the limits of the resolver.
-// SV-16
-pub(super) fn look_up_limit(uri: &ConnectionString) -> Option<Duration> {
-    let limit = uri.timeouts.connect.unwrap_or(Duration::from_secs(10));
-    Some(limit).filter(|limit| !limit.is_zero())
+impl<P: BuiltPool> ClientPlan<P> {
+    // SV-16
+    pub(super) fn name_service(&self) -> NameService {
+        let limit = self.uri.timeouts.connect.unwrap_or(Duration::from_secs(10));
+        NameService {
+            name_servers: self.srv.name_servers.clone(),
+            limit: Some(limit).filter(|limit| !limit.is_zero()),
+        }
+    }
+
+    /// When the records are looked up again; `None` if they are not to be followed.
+    pub(super) fn polling(&self, now: Instant) -> Option<SrvPolling> {
+        SrvPolling::new(now, &self.uri, self.srv.ttl?, self.srv.shortest_interval)
+    }
 }

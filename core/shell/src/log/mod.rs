@@ -14,7 +14,7 @@ use cenote_core::error::ConnectionError;
 use cenote_core::log::{LogRecord, LogSettings};
 use cenote_core::pool::Event;
 use cenote_core::uri::UriWarning;
-#[cfg(feature = "srv")]
+#[cfg(feature = "tls")]
 use cenote_core::uri::srv::SrvError;
 use tracing::level_filters::LevelFilter;
 use tracing::{Level, debug, enabled, warn};
@@ -77,7 +77,7 @@ pub fn connection_string(warning: &UriWarning) {
 }
 
 /// A look at the SRV records changed nothing, or one of them was ignored.
-#[cfg(feature = "srv")]
+#[cfg(feature = "tls")]
 pub fn srv_records(problem: &SrvError) {
     warn!(target: TARGET, "SRV records: {problem}");
 }

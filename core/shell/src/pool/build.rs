@@ -33,7 +33,14 @@ impl<R: Runtime, K: Connector<R>> Pool<R, K> {
     ///
     /// Options that contradict each other; a file or folder for traces that cannot be made; what the connector
     /// [finds wrong](Connector::check) with its own settings.
-    pub fn start(mut plan: PoolPlan<K>, runtime: R) -> Result<Self, BuildError> {
+    pub fn start(plan: PoolPlan<K>, runtime: R) -> Result<Self, BuildError> {
+        let pool = Self::start_untold(plan, runtime)?;
+        pool.driver().tell_pending();
+        Ok(pool)
+    }
+
+    /// The same, but subscribers are not told yet of what has happened: `ConnectionPoolCreated`.
+    pub(crate) fn start_untold(mut plan: PoolPlan<K>, runtime: R) -> Result<Self, BuildError> {
         plan.connector.check()?;
         let now = R::now();
         let origin = plan.origin.unwrap_or_else(|| Origin::new(now));

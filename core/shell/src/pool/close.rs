@@ -17,10 +17,17 @@ pub const CLOSE_GRACE: Duration = Duration::from_secs(5);
 impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
     /// Closes the pool, and waits for nothing.
     pub fn close(self: &Arc<Self>) {
+        self.close_untold();
+        self.tell_pending();
+    }
+
+    /// The same, but subscribers are not told yet.
+    pub(crate) fn close_untold(self: &Arc<Self>) {
         if self.lock().is_closed() {
             return;
         }
-        self.feed(Input::Close);
+        self.feed_within(Input::Close);
+        self.run_pending_work();
         let timer = self.lock().timer.waker.take();
         timer.into_iter().for_each(Waker::wake);
     }

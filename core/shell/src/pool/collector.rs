@@ -21,6 +21,8 @@ pub(super) struct Pending<R: Runtime, K: Connector<R>> {
     pub(super) closing: usize,
     /// A check-out timed out since this was last read.
     pub(super) has_timed_out: bool,
+    /// Callers that were answered while another lock was held.
+    pub(super) wakes: WakeList<R::Waiter>,
 }
 
 impl<R: Runtime, K: Connector<R>> Pending<R, K> {
@@ -30,6 +32,7 @@ impl<R: Runtime, K: Connector<R>> Pending<R, K> {
             notifications: NotificationQueue::new(notifications_max),
             closing: 0,
             has_timed_out: false,
+            wakes: WakeList::default(),
         }
     }
 

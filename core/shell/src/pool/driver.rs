@@ -7,8 +7,7 @@ use std::time::Duration;
 
 use cenote_core::address::ServerAddress;
 use cenote_core::error::ConnectionError;
-use cenote_core::outbox;
-use cenote_core::pool::{ConnId, Input, Snapshot};
+use cenote_core::pool::{Input, Snapshot};
 
 use super::failure_counts::FailureCounts;
 use super::inner::PoolInner;
@@ -16,8 +15,9 @@ use super::runtime_handle::RuntimeHandle;
 use super::types::{InputContext, Types};
 use crate::builder::Measured;
 use crate::connection::Connector;
-use crate::event::{Notification, Subscribers};
-use crate::failure::{DeferredEffects, FailureHandler};
+use crate::error;
+use crate::event::Subscribers;
+use crate::failure::FailureHandler;
 use crate::pool::leak::{LeakCallback, LeakDetector};
 use crate::runtime::origin::Origin;
 use crate::runtime::reentrancy::ReentrancyGuard;
@@ -26,7 +26,6 @@ use crate::runtime::wake_list::WakeList;
 use crate::runtime::{Lock, Runtime};
 use crate::spans::CheckOutSpans;
 use crate::trace::{PanicGuard, Traces};
-use crate::{error, failure};
 
 /// One pool: the machine under its lock, and the shell around it.
 ///
@@ -65,7 +64,7 @@ pub struct PoolDriver<R: Runtime, K: Connector<R>> {
     /// The machine's zero.
     pub(super) origin: std::time::Instant,
     pub(super) subscribers: Subscribers,
-    failure_handler: Option<FailureHandler>,
+    pub(super) failure_handler: Option<FailureHandler>,
     pub(super) leak_detector: LeakDetector,
     pub(super) failures: FailureCounts,
     /// Since when the pool is watched, in nanoseconds of its clock; `u64::MAX` while it is not.
@@ -105,7 +104,7 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
         inner: PoolInner<R, K>,
     ) -> Arc<Self> {
         let Observers { subscribers, failure_handler, leak_callback, traces, measured } = observers;
-        let driver = Arc::new(Self {
+        Arc::new(Self {
             address: Arc::new(address),
             connector,
             runtime: RuntimeHandle::new(runtime),
@@ -122,10 +121,7 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
             min_round_trip: AtomicU64::new(0),
             drained: Signal::default(),
             inner: Lock::new(inner),
-        });
-        // The first event is there already: ConnectionPoolCreated.
-        outbox::release(|| driver.lock(), driver.lock(), |it: Notification| driver.notify(it));
-        driver
+        })
     }
 
     /// Feeds one input, and does what follows from it.
@@ -166,37 +162,35 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
         }
     }
 
-    /// Feeds one input while the caller holds a lock of its own. Wake-ups, sockets and subscribers wait until
-    /// the caller has released that lock and drops the effects. So a server's description and its pool change
-    /// at once.
-    pub fn feed_within(self: &Arc<Self>, input: Input<Types<R, K>>) -> DeferredEffects {
-        self.feed_locked_within(self.lock(), input)
+    /// Feeds one input while the caller holds a lock of its own, so that a server's description and its pool change at
+    /// once. What follows waits until that lock is released: for [`run_pending_work`](Self::run_pending_work), and then
+    /// for [`tell_pending`](Self::tell_pending).
+    pub(crate) fn feed_within(&self, input: Input<Types<R, K>>) {
+        let panic_guard = PanicGuard::new(self);
+        let mut inner = self.lock(); // Released before the guard is dropped.
+        let context = self.context(&inner, false);
+        let mut wakes = std::mem::take(&mut inner.pending.wakes);
+        self.handle(&mut inner, context, input, &mut wakes);
+        inner.pending.wakes = wakes;
+        drop(inner);
+        panic_guard.defuse();
     }
 
-    pub(super) fn feed_locked_within(
-        self: &Arc<Self>,
-        inner: InnerGuard<'_, R, K>,
-        input: Input<Types<R, K>>,
-    ) -> DeferredEffects {
-        let panic_guard = PanicGuard::new(&**self);
-        let mut inner = inner; // Released before the guard is dropped.
-        let context = self.context(&inner, false);
-        let mut wakes = WakeList::default();
-        self.handle(&mut inner, context, input, &mut wakes);
-        panic_guard.defuse();
+    /// Wakes callers, and opens, interrupts and closes sockets, unless another thread does so already.
+    pub(crate) fn run_pending_work(self: &Arc<Self>) {
+        let mut inner = self.lock();
+        let wakes = std::mem::take(&mut inner.pending.wakes);
+        let context = self.context(&inner, true);
+        let timer = self.prepare_release(&mut inner, context);
+        let work = inner.pending.work.claim();
         drop(inner);
-        let (worker, notifier) = (Arc::clone(self), Arc::clone(self));
-        let work = move || {
-            let mut inner = worker.lock();
-            let timer = worker.prepare_release(&mut inner, context);
-            let work = inner.pending.work.claim();
-            drop(inner);
-            worker.run_work(wakes, timer, work);
-        };
-        DeferredEffects::new(work, move || {
-            let notifications = notifier.lock().pending.notifications.claim();
-            notifier.run_notifications(notifications);
-        })
+        self.run_work(wakes, timer, work);
+    }
+
+    /// Tells subscribers, which may take long, unless another thread does so already.
+    pub(crate) fn tell_pending(self: &Arc<Self>) {
+        let notifications = self.lock().pending.notifications.claim();
+        self.run_notifications(notifications);
     }
 
     /// Whether an event has a subscriber, or is logged.
@@ -282,12 +276,6 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
     #[must_use]
     pub fn drained(&self) -> Listener<'_, R::Mutex<Wakers>> {
         self.drained.listen()
-    }
-
-    /// Calls the failure handler, which must not wait for this pool.
-    pub(super) fn show_failure(self: &Arc<Self>, id: ConnId, error: &ConnectionError) {
-        let _here = self.enter();
-        failure::show(self.failure_handler.as_ref(), self, id, error);
     }
 
     /// Whether an inspector is connected.

@@ -15,7 +15,6 @@ use super::types::PooledSocket;
 use crate::connection::interrupt::Interrupt;
 use crate::connection::stages::Stages;
 use crate::connection::{Connector, HandshakeReporter, Target};
-use crate::failure::FailingPool;
 use crate::runtime::{Runtime, timeout_at};
 
 /// Opens a connection on the pool's runtime.

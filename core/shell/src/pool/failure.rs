@@ -1,30 +1,46 @@
+//! Failures of connections, shown to the failure handler before the pool processes them.
+
 use std::sync::Arc;
 
-use cenote_core::address::ServerAddress;
-use cenote_core::pool::{ConnId, Input};
+use cenote_core::error::ConnectionError;
+use cenote_core::pool::ConnId;
+use cenote_core::sdam::PoolVerdict;
 
 use super::driver::PoolDriver;
 use crate::connection::Connector;
-use crate::failure::{ClearRequest, ConnectionStatus, DeferredEffects, FailingPool};
+use crate::failure::{ConnectionStatus, Failure};
 use crate::runtime::Runtime;
 
-impl<R: Runtime, K: Connector<R>> FailingPool for PoolDriver<R, K> {
-    fn address(&self) -> &ServerAddress {
-        self.address()
+impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
+    /// Calls the failure handler, if there is one, which must not wait for this pool. Never under the lock.
+    pub(super) fn show_failure(self: &Arc<Self>, id: ConnId, error: &ConnectionError) {
+        let Some(handler) = &self.failure_handler else { return };
+        let _here = self.enter();
+        let status = || self.connection_status(id);
+        let clear = |verdict| self.clear_for(id, error, verdict);
+        Failure::new(self.address(), id, error, &status, &clear).show(handler);
     }
 
-    fn connection_status(&self, id: ConnId) -> ConnectionStatus {
+    pub(super) fn connection_status(&self, id: ConnId) -> ConnectionStatus {
         ConnectionStatus::of(&self.lock().state, id)
     }
 
-    fn clear(
-        self: Arc<Self>,
+    // SD-31
+    fn clear_for(
+        self: &Arc<Self>,
         id: ConnId,
-        judge: &dyn Fn(ConnectionStatus) -> Option<ClearRequest>,
-    ) -> Option<DeferredEffects> {
+        cause: &ConnectionError,
+        verdict: PoolVerdict,
+    ) -> bool {
         let inner = self.lock();
-        let ClearRequest { cause, interrupt, service } =
-            judge(ConnectionStatus::of(&inner.state, id))?;
-        Some(self.feed_locked_within(inner, Input::Clear { cause, interrupt, service }))
+        let standing = ConnectionStatus::of(&inner.state, id);
+        if standing.is_stale {
+            return false;
+        }
+        let Some(input) = verdict.into_input(cause.clone(), standing.service) else {
+            return false;
+        };
+        self.feed_locked(inner, input);
+        true
     }
 }

@@ -108,6 +108,7 @@ fn forget_parent<R: Runtime, K: Connector<R>>(
         pending.closing = 0;
         (pending.work.forget(), pending.notifications.forget())
     });
+    R::discard_inherited(std::mem::take(&mut pending.wakes));
     inner.state.stop_writing();
     for interrupt in std::mem::take(&mut inner.interrupts).values() {
         // FK-04

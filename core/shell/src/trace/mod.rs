@@ -46,6 +46,6 @@ pub use recordable::{ChunkWriter, Recordable};
 pub use recorded::{Recorded, RecordedPool};
 pub use recording::Recording;
 pub use traced::Traced;
-#[cfg(feature = "tls")]
-pub(crate) use traced::beside;
 pub use traces::Traces;
+#[cfg(feature = "tls")]
+pub(crate) use {journaled::DumpedBeside, traced::beside};

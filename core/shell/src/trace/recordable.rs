@@ -2,6 +2,8 @@
 
 use std::io::{self, Write};
 
+#[cfg(feature = "tls")]
+use cenote_core::client::machine::ClientState;
 use cenote_core::pool::{Instant, PoolTypes};
 use cenote_core::trace::{
     Chunk, FlightRecording, JournalOptions, Recorder, TraceCause, TraceInfo, TraceWriter, topology,
@@ -123,42 +125,44 @@ impl<S: PoolTypes<Cause: TraceCause>> Recordable for Recorder<S> {
     }
 }
 
-impl Recordable for topology::Recorder {
+/// The topology of a client.
+#[cfg(feature = "tls")]
+impl<W> Recordable for ClientState<W> {
     type Writer = topology::TraceWriter<Sink>;
 
     fn with_flight_recorder(self, now: Instant, bytes: usize) -> Self {
-        self.with_flight_recorder(now, bytes)
+        self.map_recorder(|recorder| recorder.with_flight_recorder(now, bytes))
     }
 
     fn with_journal(self, now: Instant, options: JournalOptions) -> Self {
-        self.with_journal(now, options)
+        self.map_recorder(|recorder| recorder.with_journal(now, options))
     }
 
     fn is_journaled(&self) -> bool {
-        self.is_journaled()
+        self.recorder().is_journaled()
     }
 
     fn has_full_chunk(&self) -> bool {
-        self.has_full_chunk()
+        self.recorder().has_full_chunk()
     }
 
     fn flush(&mut self) {
-        self.flush();
+        self.recorder_mut().flush();
     }
 
     fn take_chunk(&mut self) -> Option<topology::Chunk> {
-        self.take_chunk()
+        self.recorder_mut().take_chunk()
     }
 
     /// It shares what it holds, so that there is no memory to use again.
     fn give_back(&mut self, _: topology::Chunk) {}
 
     fn end_journal(&mut self) {
-        self.end_journal();
+        self.recorder_mut().end_journal();
     }
 
     fn flight_recording(&self) -> Option<topology::FlightRecording> {
-        self.flight_recording()
+        self.recorder().flight_recording()
     }
 }
 

@@ -71,6 +71,12 @@ pub enum Input<W> {
     },
     /// An operation wants a server. The answer is [`Action::Deliver`](super::Action::Deliver).
     SelectServer(Request<W>),
+    /// The caller finds that its deadline has come, before [`Timer`](Self::Timer) has. Ignored if it has not, or if the
+    /// request has its answer.
+    SelectionTimedOut {
+        /// Which request.
+        id: SelectionId,
+    },
     /// The caller does not wait any more. Ignored if the request has its answer.
     CancelSelection {
         /// Which request.
@@ -113,6 +119,7 @@ impl<W> Input<W> {
             Self::ConnectionFailed { .. } => "ConnectionFailed",
             Self::LookedUp { .. } => "LookedUp",
             Self::SelectServer(_) => "SelectServer",
+            Self::SelectionTimedOut { .. } => "SelectionTimedOut",
             Self::CancelSelection { .. } => "CancelSelection",
             Self::RequestChecks => "RequestChecks",
             Self::Timer => "Timer",

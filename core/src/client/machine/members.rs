@@ -39,6 +39,7 @@ impl Step {
     // SD-02, SD-40, SD-41
     fn take(&mut self, action: monitor::Action) {
         match action {
+            // PRD-05
             monitor::Action::MarkReady => self.pool.push(PoolChange::Ready),
             monitor::Action::ClearPool { cause, interrupt } => {
                 self.pool.push(PoolChange::Clear { cause, interrupt, service: None });
@@ -130,7 +131,7 @@ impl<W> ClientState<W> {
     ) -> Vec<topology::Action> {
         let mut changes = Vec::new();
         out.act(Action::EmitEvent(Event::ToTopology(input.clone())));
-        self.topology.handle(input, &mut |action| sort(action, &mut changes, out));
+        self.topology.handle(self.now, input, &mut |action| sort(action, &mut changes, out));
         changes
     }
 
@@ -241,6 +242,23 @@ impl<W> ClientState<W> {
         for id in due {
             self.feed_monitor(id, monitor::Input::Timer, None, out);
         }
+    }
+
+    /// Where a server is; `None` if it was removed.
+    #[must_use]
+    pub fn address(&self, id: ServerId) -> Option<&Arc<ServerAddress>> {
+        self.members.get(&id).map(|member| &member.address)
+    }
+
+    /// The number of the server at an address, if the topology has it.
+    #[must_use]
+    pub fn id(&self, address: &ServerAddress) -> Option<ServerId> {
+        self.by_address.get(address).copied()
+    }
+
+    /// The servers, in the order in which they were added: first those of the connection string.
+    pub fn servers(&self) -> impl Iterator<Item = (ServerId, &Arc<ServerAddress>)> {
+        self.members.iter().map(|(id, member)| (*id, &member.address))
     }
 
     /// The monitor of a server; a load balancer has none.

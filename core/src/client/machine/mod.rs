@@ -13,6 +13,56 @@
 //!
 //! The pools are outside: a check-out needs no lock but that of its pool. The embedder feeds a pool
 //! ([`Action::FeedPool`]) under the client's lock, which is taken before the pool's and never after it.
+//!
+//! The loop of a whole client, for one thread; `cenote-shell` does the same for many:
+//!
+//! ```
+//! use std::error::Error;
+//! use std::sync::Arc;
+//!
+//! use cenote_core::client::machine::{Action, ClientOptions, ClientState, Input};
+//! use cenote_core::client::ClientSettings;
+//! use cenote_core::connect::{ClientMetadata, Environment, EstablishOptions};
+//! use cenote_core::monitor::MonitorOptions;
+//! use cenote_core::pool::Instant;
+//! use cenote_core::topology::TopologyOptions;
+//! use cenote_core::uri::ConnectionString;
+//!
+//! type Caller = u32;
+//!
+//! /// What a driver brings: clock, sockets, pools, callers.
+//! trait Driver {
+//!     fn now(&self) -> Instant;
+//!     /// The next thing that happens to a socket or a caller, or [`Input::Timer`] at the deadline.
+//!     fn next_input(&mut self, deadline: Option<Instant>) -> Input<Caller>;
+//!     /// Opens and closes pools and sockets, sends, answers callers, tells subscribers.
+//!     fn perform(&mut self, action: Action<Caller>);
+//! }
+//!
+//! fn run(uri: &str, driver: &mut impl Driver) -> Result<(), Box<dyn Error>> {
+//!     let (uri, here) = (ConnectionString::parse(uri)?, Environment::default());
+//!     let establish = EstablishOptions::for_client(&ClientMetadata::new(None, &here)?);
+//!     let options = ClientOptions {
+//!         topology: TopologyOptions::new(&uri),
+//!         settings: ClientSettings::new(&uri),
+//!         monitoring: MonitorOptions::new(&uri, here.is_faas()),
+//!         establish: Arc::new(establish.for_monitor()),
+//!         polling: None,
+//!     };
+//!     let mut actions = Vec::new();
+//!     let mut client = ClientState::new(driver.now(), options, &mut actions)?;
+//!     loop {
+//!         actions.drain(..).for_each(|action| driver.perform(action));
+//!         let input = driver.next_input(client.next_deadline());
+//!         let is_last = matches!(input, Input::Close);
+//!         client.handle(driver.now(), input, &mut actions).map_err(|misuse| misuse.reason)?;
+//!         if is_last {
+//!             actions.drain(..).for_each(|action| driver.perform(action));
+//!             return Ok(());
+//!         }
+//!     }
+//! }
+//! ```
 
 mod action;
 mod input;
@@ -31,6 +81,7 @@ use crate::connect::EstablishOptions;
 use crate::monitor::{self, InvalidMonitorOptions, MonitorOptions, SocketInput};
 use crate::pool::{Instant, mix};
 use crate::topology::{self, ServerId, Topology, TopologyDescription, TopologyOptions};
+use crate::trace::topology::Recorder;
 use crate::uri::srv::{LookupError, SrvRecord};
 
 pub use self::action::{Action, ActionSink, Chosen, Event, PoolChange};
@@ -58,7 +109,7 @@ pub struct ClientState<W> {
     settings: ClientSettings,
     monitoring: MonitorOptions,
     establish: Arc<EstablishOptions>,
-    topology: Topology,
+    topology: Recorder,
     members: BTreeMap<ServerId, Member>,
     by_address: BTreeMap<Arc<ServerAddress>, ServerId>,
     /// When monitors want to be woken.
@@ -88,6 +139,9 @@ impl<W> ClientState<W> {
         let ClientOptions { topology, settings, monitoring, establish, polling } = options;
         if settings.is_watched {
             monitoring.validate()?;
+            if establish.load_balanced {
+                return Err(InvalidMonitorOptions::LoadBalanced);
+            }
         }
         let mut changes = Vec::new();
         let topology = Topology::new(topology, &mut |action| sort(action, &mut changes, out));
@@ -95,7 +149,7 @@ impl<W> ClientState<W> {
             settings,
             monitoring,
             establish,
-            topology,
+            topology: Recorder::new(topology),
             members: BTreeMap::new(),
             by_address: BTreeMap::new(),
             due: BTreeSet::new(),
@@ -152,6 +206,7 @@ impl<W> ClientState<W> {
             }
             Input::LookedUp { records, draw } => self.follow_records(&records, draw, out),
             Input::SelectServer(request) => self.select_server(request, out),
+            Input::SelectionTimedOut { id } => self.fail_if_late(id, out),
             Input::CancelSelection { id } => self.cancel_selection(id),
             Input::RequestChecks => self.request_checks(out),
             Input::Timer => {
@@ -175,8 +230,25 @@ impl<W> ClientState<W> {
 
     /// What is known of the deployment.
     #[must_use]
-    pub const fn description(&self) -> &Arc<TopologyDescription> {
+    pub fn description(&self) -> &Arc<TopologyDescription> {
         self.topology.description()
+    }
+
+    /// What records the inputs of the topology.
+    #[must_use]
+    pub const fn recorder(&self) -> &Recorder {
+        &self.topology
+    }
+
+    /// The same, to take what was recorded.
+    pub const fn recorder_mut(&mut self) -> &mut Recorder {
+        &mut self.topology
+    }
+
+    /// The same client, whose topology is recorded.
+    #[must_use]
+    pub fn map_recorder(self, change: impl FnOnce(Recorder) -> Recorder) -> Self {
+        Self { topology: change(self.topology), ..self }
     }
 
     /// When the SRV records are looked up again, if they are.
@@ -210,6 +282,7 @@ impl<W> ClientState<W> {
             Input::LookedUp { .. } if !self.is_asking => Err(MisuseReason::NotAsked),
             Input::LookedUp { .. }
             | Input::SelectServer(_)
+            | Input::SelectionTimedOut { .. }
             | Input::CancelSelection { .. }
             | Input::RequestChecks
             | Input::Timer
@@ -267,10 +340,9 @@ impl<W> ClientState<W> {
         self.fail_all_requests(out);
         // Records that are on their way change nothing.
         self.polling = None;
-        let members: Vec<_> =
-            self.by_address.iter().map(|(it, id)| (Arc::clone(it), *id)).collect();
-        members.iter().for_each(|(_, id)| self.close_monitor(*id, out));
-        for (address, id) in members {
+        let members: Vec<_> = self.servers().map(|(id, it)| (id, Arc::clone(it))).collect();
+        members.iter().for_each(|(id, _)| self.close_monitor(*id, out));
+        for (id, address) in members {
             self.forget_member(id, address, out);
         }
         self.feed_topology(topology::Input::Close, out);

@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Action, ActionSink, Chosen, ClientState, Request, SelectionId};
-use crate::client::{Described, Selection, SelectionError, all_seen, select, two_of};
+use crate::address::ServerAddress;
+use crate::client::{Described, Selection, SelectionError, Selector, all_seen, select, two_of};
 use crate::pool::Instant;
 
 /// In the order in which they came.
@@ -55,60 +56,67 @@ impl<W> ClientState<W> {
     // SS-13, SS-15
     pub(super) fn select_server(&mut self, request: Request<W>, out: &mut impl ActionSink<W>) {
         self.requests.last = request.id;
-        let outcome = self.outcome(&request);
-        let helps_to_check = matches!(outcome, None | Some(Err(SelectionError::Hopeless { .. })));
+        let mut outcome = self.outcome(&request);
+        if helps_to_check(outcome.as_ref()) {
+            self.request_checks(out);
+            outcome = self.outcome(&request);
+        }
+        let id = request.id;
         match outcome {
             Some(outcome) => out.act(Action::Deliver { waiter: request.waiter, outcome }),
             None => self.requests.push(request, self.now),
         }
-        if helps_to_check {
-            self.request_checks(out);
-        }
-        self.fail_late_requests(out);
+        self.fail_if_late(id, out);
     }
 
     pub(super) fn cancel_selection(&mut self, id: SelectionId) {
         self.requests.take(id);
     }
 
-    /// While something new is known of a server, or there is another one. Those that go on waiting have the servers
-    /// checked, which may be news again: a check that was overdue has timed out.
+    /// While something new is known of a server, or there is another one. Servers are checked for those that go on waiting.
     // SS-15
     pub(super) fn follow_news(&mut self, out: &mut impl ActionSink<W>) {
         while std::mem::take(&mut self.is_news) && self.requests.len() > 0 {
-            self.serve_requests(out);
+            let mut outcomes = self.outcomes();
+            if outcomes.iter().any(|(_, outcome)| helps_to_check(outcome.as_ref())) {
+                self.request_checks(out);
+                outcomes = self.outcomes();
+            }
+            for (id, outcome) in outcomes {
+                let Some(outcome) = outcome else { continue };
+                let Some(Waiting { request, .. }) = self.requests.take(id) else { continue };
+                out.act(Action::Deliver { waiter: request.waiter, outcome });
+            }
         }
     }
 
-    fn serve_requests(&mut self, out: &mut impl ActionSink<W>) {
-        let answered: Vec<_> = self
-            .requests
-            .waiting
-            .iter()
-            .filter_map(|(id, waiting)| Some((*id, self.outcome(&waiting.request)?)))
-            .collect();
-        for (id, outcome) in answered {
-            let Some(Waiting { request, .. }) = self.requests.take(id) else { continue };
-            out.act(Action::Deliver { waiter: request.waiter, outcome });
-        }
-        if self.requests.len() > 0 {
-            self.request_checks(out);
-        }
+    fn outcomes(&self) -> Vec<(SelectionId, Option<Result<Chosen, SelectionError>>)> {
+        let waiting = self.requests.waiting.iter();
+        waiting.map(|(id, Waiting { request, .. })| (*id, self.outcome(request))).collect()
+    }
+
+    fn outcome(&self, request: &Request<W>) -> Option<Result<Chosen, SelectionError>> {
+        let Request { selector, avoided, draw, .. } = request;
+        self.select(selector, avoided, *draw)
     }
 
     // SS-13
     pub(super) fn fail_late_requests(&mut self, out: &mut impl ActionSink<W>) {
-        while let Some((at, id)) = self.requests.deadlines.first().copied() {
-            if at > self.now {
-                return;
-            }
-            let Some(Waiting { request, since }) = self.requests.take(id) else { return };
-            let after = self.now.saturating_since(since);
-            let servers = all_seen(self.topology.description());
-            let outcome =
-                Err(SelectionError::TimedOut { selector: request.selector, after, servers });
-            out.act(Action::Deliver { waiter: request.waiter, outcome });
+        let late = self.requests.deadlines.iter().take_while(|(at, _)| *at <= self.now);
+        let late: Vec<_> = late.map(|(_, id)| *id).collect();
+        late.into_iter().for_each(|id| self.fail_if_late(id, out));
+    }
+
+    pub(super) fn fail_if_late(&mut self, id: SelectionId, out: &mut impl ActionSink<W>) {
+        let deadline = self.requests.waiting.get(&id).and_then(|it| it.request.deadline);
+        if deadline.is_none_or(|at| at > self.now) {
+            return;
         }
+        let Some(Waiting { request, since }) = self.requests.take(id) else { return };
+        let after = self.now.saturating_since(since);
+        let servers = all_seen(self.topology.description());
+        let outcome = Err(SelectionError::TimedOut { selector: request.selector, after, servers });
+        out.act(Action::Deliver { waiter: request.waiter, outcome });
     }
 
     pub(super) fn fail_all_requests(&mut self, out: &mut impl ActionSink<W>) {
@@ -119,16 +127,21 @@ impl<W> ClientState<W> {
         self.requests.deadlines.clear();
     }
 
-    /// `None`: waiting may help.
+    /// What a request would be answered now; `None`: it would wait, and waiting may help. Changes nothing.
     // SS-14
-    fn outcome(&self, request: &Request<W>) -> Option<Result<Chosen, SelectionError>> {
+    #[must_use]
+    pub fn select(
+        &self,
+        selector: &Selector,
+        avoided: &[ServerAddress],
+        draw: u64,
+    ) -> Option<Result<Chosen, SelectionError>> {
         if self.is_closed {
             return Some(Err(SelectionError::Closed));
         }
-        let Request { selector, avoided, draw, .. } = request;
         let topology = self.topology.description();
         let choose = |fitting: &[Described<'_>]| {
-            let [first, second] = two_of(fitting, *draw)?;
+            let [first, second] = two_of(fitting, draw)?;
             let number = |server: Described<'_>| self.by_address.get(server.0).copied();
             let first = number(*first)?;
             Some(Chosen { first, second: number(*second).filter(|it| *it != first) })
@@ -148,4 +161,10 @@ impl<W> ClientState<W> {
             Err(invalid) => Some(Err(invalid.into())),
         }
     }
+}
+
+/// Whether a check of all servers may lead to a better answer. It may do so at once: a check that is overdue times out,
+/// which is no reason to give up.
+const fn helps_to_check(outcome: Option<&Result<Chosen, SelectionError>>) -> bool {
+    matches!(outcome, None | Some(Err(SelectionError::Hopeless { .. })))
 }

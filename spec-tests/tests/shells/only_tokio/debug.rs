@@ -81,7 +81,6 @@ async fn debug_output_names_the_server_and_no_secret() {
         (embedded.of_plan, "ClientPlan", &*port),
         (of_pool_plan, "PoolPlan", &*port),
         (format!("{server:?}"), "Server", &*port),
-        (format!("{:?}", server.monitor().unwrap()), "MonitorDriver", &*port),
         (format!("{:?}", embedded.inner), "ClientInner", "settings"),
         (format!("{connector:?}"), "MongoConnector", "settings: Settings { options"),
     ] {

@@ -60,6 +60,7 @@ impl Story {
                 }
                 Input::LookedUp { .. }
                 | Input::SelectServer(_)
+                | Input::SelectionTimedOut { .. }
                 | Input::CancelSelection { .. }
                 | Input::RequestChecks
                 | Input::Timer

@@ -5,25 +5,32 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context, Poll, Waker};
 use std::thread;
 
+use cenote_core::address::ServerAddress;
+use cenote_core::client::machine::Input;
 use cenote_core::connect::Command;
 use cenote_core::error::{ConnectionError, Stage};
-use cenote_core::monitor::{Input, SocketId};
+use cenote_core::monitor::SocketId;
+use cenote_core::topology::ServerId;
 use cenote_core::wire::Flags;
 
-use super::MonitorDriver;
+use super::driver::ClientDriver;
 use crate::connection::Greeting;
 use crate::runtime::signal::{Signal, Wakers};
 use crate::runtime::{Lock, Network};
 
-/// The sockets of one monitor, each a task. The machine has two at most: for checks, and for round-trip times.
+/// The monitoring sockets of a client, each a task. The machine has two at most for each server: for checks, and for
+/// round-trip times.
 // PS-06, EV-29, SD-50, ND-03.
 pub(super) struct MonitorSockets<R: Network> {
     table: Mutex<SocketTable<R>>,
     ended: Signal<R::Mutex<Wakers>>,
 }
 
+/// Whose socket it is, and which one.
+type Key = (ServerId, SocketId);
+
 struct SocketTable<R: Network> {
-    open: BTreeMap<SocketId, OpenSocket<R>>,
+    open: BTreeMap<Key, OpenSocket<R>>,
     /// Tasks that have not ended, those that were aborted included.
     tasks: usize,
 }
@@ -44,31 +51,31 @@ struct Order {
 }
 
 impl<R: Network> MonitorSockets<R> {
-    pub(super) fn open(&self, monitor: &Arc<MonitorDriver<R>>, socket: SocketId) {
+    pub(super) fn open(&self, driver: &Arc<ClientDriver<R>>, key: Key, server: Arc<ServerAddress>) {
         {
             let mut table = self.table();
             table.tasks += 1;
-            table.open.insert(socket, OpenSocket { order: None, waker: None, task: None });
+            table.open.insert(key, OpenSocket { order: None, waker: None, task: None });
         }
-        let task = SocketTask { monitor: Arc::clone(monitor), socket };
+        let task = SocketTask { driver: Arc::clone(driver), key, server };
         // Not under the lock: a runtime that has shut down drops the task at once.
-        let task = monitor.shared.runtime.spawn(task.run());
-        if let Some(open) = self.table().open.get_mut(&socket) {
+        let task = driver.runtime.spawn(task.run());
+        if let Some(open) = self.table().open.get_mut(&key) {
             open.task = Some(task);
         }
     }
 
     /// A socket that has failed reports that by itself.
-    pub(super) fn send(&self, socket: SocketId, command: Command, flags: Flags) {
-        let waker = self.table().open.get_mut(&socket).and_then(|open| {
+    pub(super) fn send(&self, key: Key, command: Command, flags: Flags) {
+        let waker = self.table().open.get_mut(&key).and_then(|open| {
             open.order = Some(Order { command, flags });
             open.waker.take()
         });
         waker.into_iter().for_each(Waker::wake);
     }
 
-    pub(super) fn close(&self, socket: SocketId) {
-        let open = self.table().open.remove(&socket);
+    pub(super) fn close(&self, key: Key) {
+        let open = self.table().open.remove(&key);
         let task = open.and_then(|open| open.task);
         task.into_iter().for_each(R::abort);
     }
@@ -90,10 +97,10 @@ impl<R: Network> MonitorSockets<R> {
         }
     }
 
-    fn poll_order(&self, socket: SocketId, cx: &Context<'_>) -> Poll<Order> {
+    fn poll_order(&self, key: Key, cx: &Context<'_>) -> Poll<Order> {
         let mut table = self.table();
         // Closed: the task is aborted.
-        let Some(open) = table.open.get_mut(&socket) else { return Poll::Pending };
+        let Some(open) = table.open.get_mut(&key) else { return Poll::Pending };
         if let Some(order) = open.order.take() {
             return Poll::Ready(order);
         }
@@ -112,31 +119,37 @@ impl<R: Network> MonitorSockets<R> {
 /// The machine waits for an answer to each order. Therefore the end of the task is reported however it comes
 /// about, also when it panics, or its runtime shuts down and drops it.
 struct SocketTask<R: Network> {
-    monitor: Arc<MonitorDriver<R>>,
-    socket: SocketId,
+    driver: Arc<ClientDriver<R>>,
+    key: Key,
+    server: Arc<ServerAddress>,
 }
 
 impl<R: Network> SocketTask<R> {
     async fn run(self) {
         let Err(error) = self.exchange().await;
         if self.take_pending_answer() {
-            self.monitor.feed(Input::Failed { socket: self.socket, error });
+            self.fail(error);
         }
     }
 
     async fn exchange(&self) -> Result<Infallible, ConnectionError> {
-        let Self { monitor, socket } = self;
-        let (socket, shared) = (*socket, &monitor.shared);
-        let opening = shared.connector.open_monitoring(&shared.runtime, monitor.address());
+        let Self { driver, key, server } = self;
+        let (server_id, socket) = *key;
+        let opening = driver.connector.open_monitoring(&driver.runtime, server);
         let Greeting { mut connection, hello, round_trip } = opening.await?;
-        monitor.feed(Input::Opened { socket, hello, round_trip });
+        driver.feed_apart(Input::SocketOpened { server: server_id, socket, hello, round_trip });
         loop {
-            let order = poll_fn(|cx| monitor.sockets.poll_order(socket, cx));
+            let order = poll_fn(|cx| driver.sockets.poll_order(*key, cx));
             let Order { command, flags } = order.await;
             connection.send(&command, flags).await?;
             loop {
                 let (reply, more_to_come) = connection.receive().await?;
-                monitor.feed(Input::Replied { socket, reply, more_to_come });
+                driver.feed_apart(Input::SocketReplied {
+                    server: server_id,
+                    socket,
+                    reply,
+                    more_to_come,
+                });
                 if !more_to_come {
                     break;
                 }
@@ -144,25 +157,27 @@ impl<R: Network> SocketTask<R> {
         }
     }
 
+    fn fail(&self, error: ConnectionError) {
+        let (server, socket) = self.key;
+        self.driver.feed(Input::SocketFailed { server, socket, error });
+    }
+
     /// Whether the machine still waits for this socket. It gets its last answer now.
     fn take_pending_answer(&self) -> bool {
-        let Self { monitor, socket } = self;
         // Taken out under the lock, dropped without it.
-        let open = monitor.sockets.table().open.remove(socket);
+        let open = self.driver.sockets.table().open.remove(&self.key);
         // In a child process it means nothing that a task of the parent is dropped.
-        open.is_some() && !monitor.is_inherited()
+        open.is_some() && !self.driver.is_inherited()
     }
 
     /// The task has panicked, or its runtime has shut down.
     fn answer_for_lost_task(&self) {
-        if !thread::panicking() {
-            // The pool's timer closes it, too, but possibly later: until then callers would wait for a server
-            // that no task checks.
-            self.monitor.pool.close();
+        if thread::panicking() {
+            let reason = "given up: the monitor's task has panicked";
+            self.fail(ConnectionError::network(Stage::Hello, reason));
+        } else {
+            self.driver.runtime_ended();
         }
-        let reason = "given up: the monitor's task has panicked, or its runtime has shut down";
-        let error = ConnectionError::network(Stage::Hello, reason);
-        self.monitor.feed(Input::Failed { socket: self.socket, error });
     }
 }
 
@@ -171,7 +186,7 @@ impl<R: Network> Drop for SocketTask<R> {
         if self.take_pending_answer() {
             self.answer_for_lost_task();
         }
-        let sockets = &self.monitor.sockets;
+        let sockets = &self.driver.sockets;
         let is_last = {
             let mut table = sockets.table();
             table.tasks = table.tasks.saturating_sub(1);
