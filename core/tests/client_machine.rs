@@ -48,9 +48,9 @@ fn client(uri: &str) -> (ClientState<&'static str>, Actions) {
 
 fn request(id: u64, deadline: Option<u64>) -> Input<&'static str> {
     let deadline = deadline.map(|after| Instant::ORIGIN + Duration::from_secs(after));
-    let (waiter, selector, avoided) = ("caller", Selector::Primary, Vec::new());
+    let (waiter, selector) = ("caller", Selector::Primary);
     let id = SelectionId(id);
-    Input::SelectServer(Request { id, waiter, selector, avoided, deadline, draw: 0 })
+    Input::SelectServer(Request { id, waiter, selector, deadline, draw: 0 })
 }
 
 /// A member of a set, which streams.
@@ -226,7 +226,6 @@ fn what_follows_from_an_answer_has_an_order() {
         id: SelectionId(2),
         waiter: "cancelled",
         selector: Selector::Any,
-        avoided: Vec::new(),
         deadline: None,
         draw: 0,
     });
@@ -310,13 +309,13 @@ fn a_server_that_is_removed_is_closed_in_order() {
 fn avoided_servers_come_last() {
     let (mut client, mut out) = client("mongodb://a,b/?replicaSet=rs");
     let hosts = ["a:27017", "b:27017"];
-    let avoided: Vec<ServerAddress> = vec!["a:27017".parse().expect("an address")];
-    let any = Selector::Any;
+    let first: ServerAddress = "a:27017".parse().expect("an address");
+    let other = Selector::Any.avoiding([first]);
     client
         .handle(Instant::ORIGIN, opened(1, &member(true, &hosts)), &mut out)
         .expect("being opened");
     let chosen = |client: &ClientState<_>| {
-        client.select(&any, &avoided, 0).expect("one fits").expect("no error").first
+        client.select(&other, 0).expect("one fits").expect("no error").first
     };
     assert_eq!(chosen(&client), ServerId(1));
     client

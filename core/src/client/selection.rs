@@ -27,8 +27,7 @@ pub enum Selection<T> {
 /// Selects a server by the present topology. Call it again on each change until it is not [`Selection::Wait`].
 ///
 /// `choose` takes one of the servers that fit, within the latency window of the fastest, such as the
-/// [better of two](super::choose_of_two); `None` if there is none, or the embedder has made none of them yet. Servers to
-/// be `avoided`, such as one where the operation has just failed, are among them only if there is no other.
+/// [better of two](super::choose_of_two); `None` if there is none, or the embedder has made none of them yet.
 ///
 /// # Errors
 ///
@@ -38,9 +37,9 @@ pub fn select<T>(
     topology: &TopologyDescription,
     heartbeat_frequency: Duration,
     local_threshold: Duration,
-    avoided: &[ServerAddress],
     choose: impl FnOnce(&[Described<'_>]) -> Option<T>,
 ) -> Result<Selection<T>, InvalidReadPreference> {
+    let (selector, avoided) = selector.parts();
     let fitting = fitting(selector, topology, heartbeat_frequency, local_threshold, avoided)?;
     if let Some(server) = choose(&fitting) {
         return Ok(Selection::Found(server));
@@ -67,6 +66,7 @@ fn fitting<'a>(
         Selector::Primary => &ReadPreference::PRIMARY,
         Selector::Secondary => &secondary,
         Selector::ReadPreference(preference) => preference,
+        Selector::Avoiding { .. } => unreachable!("taken apart before"),
         Selector::Address(address) => {
             let mut servers = suitable(topology, &any, heartbeat_frequency, &[])?;
             servers.retain(|(its, _)| ***its == *address);

@@ -20,6 +20,35 @@ pub enum Selector {
     ReadPreference(ReadPreference),
     /// This server, once it serves data.
     Address(ServerAddress),
+    /// As another selector, but some servers are chosen only where no other fits:
+    /// [`avoiding`](Self::avoiding).
+    // SS-16
+    #[non_exhaustive]
+    Avoiding {
+        /// The other one.
+        selector: Box<Selector>,
+        /// The servers that come last.
+        servers: Vec<ServerAddress>,
+    },
+}
+
+impl Selector {
+    /// The same, but these servers are chosen only where no other fits, such as one where an operation that is tried
+    /// again has just failed. The specification calls them *deprioritized*. An [address](Self::Address) is chosen all
+    /// the same. Replaces those of an earlier call.
+    #[must_use]
+    pub fn avoiding(self, servers: impl IntoIterator<Item = ServerAddress>) -> Self {
+        let servers: Vec<_> = servers.into_iter().collect();
+        let selector =
+            if let Self::Avoiding { selector, .. } = self { selector } else { Box::new(self) };
+        if servers.is_empty() { *selector } else { Self::Avoiding { selector, servers } }
+    }
+
+    /// The selector without the servers that it avoids, and these.
+    pub(crate) fn parts(&self) -> (&Self, &[ServerAddress]) {
+        let Self::Avoiding { selector, servers } = self else { return (self, &[]) };
+        (selector, servers)
+    }
 }
 
 /// As in `no primary`.
@@ -36,6 +65,8 @@ impl fmt::Display for Selector {
                 )
             }
             Self::Address(address) => write!(f, "server that serves data at {address}"),
+            // Where none fits, these do not either.
+            Self::Avoiding { selector, .. } => selector.fmt(f),
         }
     }
 }

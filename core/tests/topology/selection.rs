@@ -120,7 +120,7 @@ fn whether_a_topology_has_servers_to_read_and_to_write() {
 /// By a caller whose client has made all pools, or none of them yet.
 fn selected(world: &World, selector: &Selector, has_pools: bool) -> Selection<String> {
     let topology = world.topology.description();
-    let selected = select(selector, topology, HEARTBEAT, Duration::ZERO, &[], |fitting| {
+    let selected = select(selector, topology, HEARTBEAT, Duration::ZERO, |fitting| {
         let (address, _) = fitting.first().filter(|_| has_pools)?;
         Some(address.to_string())
     });

@@ -14,7 +14,32 @@ on_all_runtimes!(
     the_busier_of_two_routers_is_avoided,
     all_that_are_near_are_read_from,
     a_server_that_is_far_is_not_read_from,
+    a_server_to_be_avoided_is_chosen_where_no_other_fits,
 );
+
+/// As a driver does that tries an operation again.
+// SS-16
+fn a_server_to_be_avoided_is_chosen_where_no_other_fits(shell: Shell) {
+    let set = three();
+    let world =
+        World::of(shell, &[&set[0], &set[1], &set[2]], "localThresholdMS=30000&replicaSet=rs0");
+    world.until_all_known();
+    let [first, second, _] = set.each_ref().map(|member| member.address().clone());
+    let found = || set.each_ref().map(|member| commands(member, "ping"));
+    let expect = |selector: Selector, at: usize| {
+        let mut expected = found();
+        expected[at] += 1;
+        let mut connection = world.check_out(&selector);
+        connection.command("zoo", &rawdoc! { "ping": 1 }).expect("a reply");
+        assert_eq!(found(), expected, "{selector:?}");
+    };
+    for _ in 0..8 {
+        expect(Selector::Any.avoiding([first.clone(), second.clone()]), 2);
+        expect(Selector::Secondary.avoiding([second.clone()]), 2);
+    }
+    expect(Selector::Primary.avoiding([first, second]), 0);
+    world.client.close();
+}
 
 /// "operationCount-based Selection Within Latency Window". All connections are open before, so that none has to be
 /// waited for.

@@ -65,8 +65,7 @@ impl<'a, R: Network> ServerRequest<'a, R> {
         driver.feed_with(|locked| {
             let (id, draw) = (locked.next_selection(), locked.draw());
             asked = Some(id);
-            let avoided = Vec::new();
-            Input::SelectServer(Request { id, waiter, selector, avoided, deadline, draw })
+            Input::SelectServer(Request { id, waiter, selector, deadline, draw })
         });
         self.id = asked;
     }

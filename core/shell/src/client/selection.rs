@@ -84,7 +84,7 @@ impl<R: Network> ClientInner<R> {
         };
         // Not under the lock, for which others wait.
         let (heartbeat, threshold) = (self.heartbeat_frequency, self.settings.local_threshold);
-        let selected = client::select(selector, &topology, heartbeat, threshold, &[], |fitting| {
+        let selected = client::select(selector, &topology, heartbeat, threshold, |fitting| {
             let servers = self.driver.lock().servers_at(fitting);
             choose_of_two(&servers, draw, |server| server.operations()).map(Arc::clone)
         });

@@ -1,4 +1,4 @@
-//! Whether this thread runs a callback of a pool or of a monitor, which must not wait for itself.
+//! Whether this thread runs a callback of a pool or of a client, which must not wait for itself.
 
 use std::cell::{Cell, RefCell};
 use std::ptr;
@@ -10,7 +10,7 @@ thread_local! {
     static OUTER: RefCell<Vec<*const ()>> = const { RefCell::new(Vec::new()) };
 }
 
-/// While it lives, this thread performs the actions of one pool or monitor.
+/// While it lives, this thread performs the actions of one pool or client.
 pub(crate) struct ReentrancyGuard {
     outer: *const (),
 }

@@ -4,7 +4,6 @@ use core::time::Duration;
 
 use bson::RawDocumentBuf;
 
-use crate::address::ServerAddress;
 use crate::client::Selector;
 use crate::connect::ConnectionDescription;
 use crate::error::ConnectionError;
@@ -99,9 +98,6 @@ pub struct Request<W> {
     pub waiter: W,
     /// Which server it wants.
     pub selector: Selector,
-    /// Servers that are taken only if no other fits: where the operation has just failed.
-    // SS-16
-    pub avoided: Vec<ServerAddress>,
     /// Until when it waits; `None`: for ever. One that has passed asks for what is there at once.
     pub deadline: Option<Instant>,
     /// A random number, by which two of the servers that fit are drawn.

@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Action, ActionSink, Chosen, ClientState, Request, SelectionId};
-use crate::address::ServerAddress;
 use crate::client::{Described, Selection, SelectionError, Selector, all_seen, select, two_of};
 use crate::pool::Instant;
 
@@ -96,8 +95,7 @@ impl<W> ClientState<W> {
     }
 
     fn outcome(&self, request: &Request<W>) -> Option<Result<Chosen, SelectionError>> {
-        let Request { selector, avoided, draw, .. } = request;
-        self.select(selector, avoided, *draw)
+        self.select(&request.selector, request.draw)
     }
 
     // SS-13
@@ -130,12 +128,7 @@ impl<W> ClientState<W> {
     /// What a request would be answered now; `None`: it would wait, and waiting may help. Changes nothing.
     // SS-14
     #[must_use]
-    pub fn select(
-        &self,
-        selector: &Selector,
-        avoided: &[ServerAddress],
-        draw: u64,
-    ) -> Option<Result<Chosen, SelectionError>> {
+    pub fn select(&self, selector: &Selector, draw: u64) -> Option<Result<Chosen, SelectionError>> {
         if self.is_closed {
             return Some(Err(SelectionError::Closed));
         }
@@ -148,7 +141,7 @@ impl<W> ClientState<W> {
         };
         let heartbeat_frequency = self.monitoring.heartbeat_frequency;
         let threshold = self.settings.local_threshold;
-        match select(selector, topology, heartbeat_frequency, threshold, avoided, choose) {
+        match select(selector, topology, heartbeat_frequency, threshold, choose) {
             Ok(Selection::Found(chosen)) => Some(Ok(chosen)),
             Ok(Selection::Wait) => None,
             Ok(Selection::Foreign(address)) => {

@@ -70,7 +70,8 @@ impl World<'_> {
         let waiter = (caller, its.attempt);
         let deadline = Some(self.now + self.client.settings.selection_timeout);
         let draw = self.random.number();
-        let request = Request { id, waiter, selector, avoided, deadline, draw };
+        let selector = selector.avoiding(avoided);
+        let request = Request { id, waiter, selector, deadline, draw };
         let before = self.client.state.waiting();
         self.feed_client(ClientInput::SelectServer(request))?;
         if self.client.state.waiting() > before {
