@@ -8,6 +8,7 @@
 //!   a topology        ──▶ select           one of the servers that fit, or whether to wait
 //!                         suitable, in_latency_window, choose_of_two
 //!                         SelectionError   why there is none, with every server in it
+//!   an overload       ──▶ OverloadRetries  whether to try again, when, and where not
 //!   time that is left ──▶ with_max_time    how much of it the server gets
 //!   SRV records       ──▶ SrvPolling       routers to add and to remove, and when to look again
 //! ```
@@ -18,6 +19,7 @@ mod error;
 mod event;
 pub mod machine;
 mod max_time;
+mod overload_retries;
 mod polling;
 mod read_preference;
 mod selection;
@@ -29,6 +31,7 @@ mod suitable;
 pub use error::{ClientError, SelectionError, TimeLimit};
 pub use event::{HeartbeatEvent, TopologyEvent};
 pub use max_time::with_max_time;
+pub use overload_retries::OverloadRetries;
 pub use polling::{SrvChanges, SrvPolling};
 pub use read_preference::{InvalidReadPreference, ReadPreference};
 pub use selection::{Selection, select};

@@ -1,6 +1,6 @@
 use core::time::Duration;
 
-use crate::uri::ConnectionString;
+use crate::uri::{ConnectionString, RetryOptions};
 
 /// The settings of a client from its connection string, except its hosts and those of pools and monitors.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,6 +15,8 @@ pub struct ClientSettings {
     pub operation_timeout: Option<Duration>,
     /// `localThresholdMS`: how much longer than the fastest a server may take to answer; default 15 ms.
     pub local_threshold: Duration,
+    /// What a driver tries again: for [`OverloadRetries`](super::OverloadRetries).
+    pub retries: RetryOptions,
 }
 
 impl ClientSettings {
@@ -33,6 +35,7 @@ impl ClientSettings {
             selection_timeout: selection_timeout.unwrap_or(Self::SELECTION_TIMEOUT),
             operation_timeout: uri.timeouts.operation,
             local_threshold: uri.topology.local_threshold.unwrap_or(Self::LOCAL_THRESHOLD),
+            retries: uri.retries.clone(),
         }
     }
 }

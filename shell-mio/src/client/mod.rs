@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use bson::{RawDocument, RawDocumentBuf};
 use cenote_core::address::ServerAddress;
-use cenote_core::client::{ClientError, Selector, ServerStatus};
+use cenote_core::client::{ClientError, OverloadRetries, Selector, ServerStatus};
 use cenote_core::connect::DriverInfo;
 use cenote_core::pool::Purpose;
 use cenote_core::topology::TopologyDescription;
@@ -292,6 +292,14 @@ impl Client {
     #[must_use]
     pub fn dropped_events(&self) -> u64 {
         self.inner.dropped_events()
+    }
+
+    /// For an operation that begins: whether to try it again when an attempt fails by an overload, when, and on which
+    /// server, by `maxAdaptiveRetries` and `enableOverloadRetargeting` of the connection string. The client itself
+    /// retries nothing.
+    #[must_use]
+    pub fn overload_retries(&self) -> OverloadRetries {
+        self.inner.overload_retries()
     }
 
     /// Has every server checked as soon as the minimum of 500 ms between two checks allows.

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use bson::{RawDocument, RawDocumentBuf};
 use cenote_core::address::ServerAddress;
-use cenote_core::client::{ClientError, Selector, ServerStatus};
+use cenote_core::client::{ClientError, OverloadRetries, Selector, ServerStatus};
 use cenote_core::connect::DriverInfo;
 use cenote_core::error::ConnectionError;
 use cenote_core::pool::{Purpose, ServiceId};
@@ -53,6 +53,7 @@ pub trait AnyClient: Send + Sync {
     fn replace_credential(&self, credential: Credential) -> Result<(), ConnectionError>;
     fn release_idle(&self);
     fn request_checks(&self);
+    fn overload_retries(&self) -> OverloadRetries;
     fn end_recording(&self) -> Result<(), RecordingError>;
     fn dump_traces(&self, folder: &Path) -> Result<(), RecordingError>;
     fn close(&self);
@@ -180,6 +181,10 @@ macro_rules! any_client {
 
             fn request_checks(&self) {
                 self.request_checks();
+            }
+
+            fn overload_retries(&self) -> OverloadRetries {
+                self.overload_retries()
             }
 
             fn end_recording(&self) -> Result<(), RecordingError> {

@@ -1,9 +1,11 @@
 //! What Server Selection's test plan describes in words: the load of two routers, and chance among equals.
 
 use std::thread;
+use std::time::Duration;
 
 use bson::rawdoc;
 use cenote_core::client::{ReadPreference, Selector};
+use cenote_core::error::OperationError;
 use cenote_core::uri::ReadPreferenceMode;
 use cenote_endpoint::{Endpoint, Topology};
 
@@ -15,7 +17,38 @@ on_all_runtimes!(
     all_that_are_near_are_read_from,
     a_server_that_is_far_is_not_read_from,
     a_server_to_be_avoided_is_chosen_where_no_other_fits,
+    an_operation_goes_elsewhere_after_an_overload,
 );
+
+/// Of two routers one has too much to do. With `enableOverloadRetargeting` the second attempt is on the other, whichever
+/// was first.
+// BP-03, BP-05
+fn an_operation_goes_elsewhere_after_an_overload(shell: Shell) {
+    let routers = [start(Topology::Mongos), start(Topology::Mongos)];
+    let options = "localThresholdMS=30000&maxAdaptiveRetries=1&enableOverloadRetargeting=true";
+    let world = World::of(shell, &[&routers[0], &routers[1]], options);
+    world.until_all_known();
+    let busy = rawdoc! {
+        "failCommands": ["insert"], "errorCode": 462,
+        "errorLabels": ["SystemOverloadedError", "RetryableError"],
+    };
+    fail_point(&routers[0], busy, 10_000);
+    let insert = rawdoc! { "insert": "birds", "documents": [{ "name": "wren" }] };
+    for _ in 0..20 {
+        let mut retries = world.client.overload_retries();
+        let selector = retries.selector(&Selector::Primary);
+        let Err(error) = world.check_out(&selector).command("zoo", &insert) else { continue };
+        let OperationError::Connection(error) = error else { panic!("{error}") };
+        let pause = retries.again_after(&error, &routers[0].address(), 0);
+        assert_eq!(pause, Some(Duration::ZERO));
+        let selector = retries.selector(&Selector::Primary);
+        world.check_out(&selector).command("zoo", &insert).expect("on the other");
+        assert_eq!(retries.again_after(&error, &routers[0].address(), 0), None);
+    }
+    let refused = commands(&routers[0], "insert");
+    assert!(refused > 0, "one in a million runs does not find it");
+    world.client.close();
+}
 
 /// As a driver does that tries an operation again.
 // SS-16

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use cenote_core::address::ServerAddress;
 use cenote_core::client::machine::Input;
-use cenote_core::client::{ClientSettings, ServerStatus};
+use cenote_core::client::{ClientSettings, OverloadRetries, ServerStatus};
 use cenote_core::connect::DriverInfo;
 use cenote_core::error::ConnectionError;
 use cenote_core::pool;
@@ -94,6 +94,12 @@ impl<R: Network> ClientInner<R> {
     // SS-15
     pub fn request_checks(&self) {
         self.driver.feed(Input::RequestChecks);
+    }
+
+    /// See [`Client::overload_retries`](super::Client::overload_retries).
+    #[must_use]
+    pub fn overload_retries(&self) -> OverloadRetries {
+        OverloadRetries::new(&self.settings.retries)
     }
 
     /// See [`Client::append_metadata`](super::Client::append_metadata).
