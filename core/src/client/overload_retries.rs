@@ -83,6 +83,11 @@ impl OverloadRetries {
         Some(Duration::from_nanos(u64::try_from(part).unwrap_or(u64::MAX)))
     }
 
+    /// The driver has tried again for another reason, such as a network error: that attempt counts, too.
+    pub const fn count_other(&mut self) {
+        self.done = self.done.saturating_add(1);
+    }
+
     /// By what to select the server of the next attempt: with `enableOverloadRetargeting` it avoids those that were
     /// overloaded.
     #[must_use]
@@ -139,6 +144,15 @@ mod tests {
             assert_eq!(pause, Some(Duration::from_millis(expected)));
         }
         assert_eq!(retries.again_after(&overloaded(0), &server, 0), None, "by default two");
+        let mut retries = OverloadRetries::new(&RetryOptions::default());
+        retries.count_other();
+        let pause = retries.again_after(&overloaded(0), &server, half);
+        assert_eq!(pause, Some(Duration::from_millis(200)));
+        assert_eq!(
+            retries.again_after(&overloaded(0), &server, 0),
+            None,
+            "one was for another reason"
+        );
     }
 
     fn round(pause: Duration) -> u128 {

@@ -315,3 +315,43 @@ fn on_mio_a_subscriber_may_close_the_client() {
     made.close();
     until_open(&only, 0);
 }
+
+/// When a server goes, before its pool is closed; subscribers of the pool use the client, too.
+#[test]
+fn on_mio_a_subscriber_may_close_the_client_as_a_server_goes() {
+    let [a, b] = [member(Role::Primary), member(Role::Secondary)];
+    join(&[&a, &b]);
+    let client: Arc<Mutex<Option<cenote_mio::Client>>> = Arc::default();
+    let known =
+        |client: &Arc<Mutex<Option<cenote_mio::Client>>>| client.lock().expect("no panic").clone();
+    let (of_topology, of_pools) = (Arc::clone(&client), Arc::clone(&client));
+    let (told, telling) = channel();
+    let uri = format!("mongodb://{}/?replicaSet=rs0", a.address());
+    let builder = cenote_mio::Client::builder(&uri).expect("a connection string");
+    let made = builder
+        .on_topology_event(move |event| {
+            if let (Event::ServerClosed { .. }, Some(client)) = (&event.event, known(&of_topology))
+            {
+                client.close();
+            }
+            let _ = told.send(event.event.name());
+        })
+        .on_event(move |_| {
+            if let Some(client) = known(&of_pools) {
+                assert!(client.topology().servers().count() <= 3);
+            }
+        })
+        .build()
+        .expect("good options");
+    *client.lock().expect("no panic") = Some(made.clone());
+    until_so(|| match made.topology().servers().all(|(_, server)| server.kind().is_some()) {
+        true => Ok(()),
+        false => Err(made.topology().to_string()),
+    });
+    join(&[&a]);
+    let long = Duration::from_secs(30);
+    while telling.recv_timeout(long).expect("it came back") != "TopologyClosed" {}
+    client.lock().expect("no panic").take();
+    made.close();
+    [a, b].iter().for_each(|endpoint| until_open(endpoint, 0));
+}

@@ -16,7 +16,7 @@ use crate::shell::{AnyPool, Shell, on_all_runtimes};
 use crate::world::{Events, closed, ping, plain, pool, tls, with};
 
 /// After this time what was sent has come.
-const ARRIVAL: Duration = Duration::from_millis(100);
+const ARRIVAL: Duration = Duration::from_millis(500);
 
 on_all_runtimes!(
     a_connection_that_the_peer_ended_is_not_handed_out,

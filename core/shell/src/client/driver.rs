@@ -84,19 +84,13 @@ struct Following<R: Network> {
 impl<R: Network> Drop for Following<R> {
     fn drop(&mut self) {
         if self.driver.is_inherited() {
-            return;
+            // It is the parent's.
+            return std::mem::forget(std::mem::take(&mut self.effects));
         }
         self.driver.follow(std::mem::take(&mut self.effects));
         let ended = Lock::lock(&self.driver.tasks).following.remove(&self.number);
         drop(ended);
     }
-}
-
-/// Its subscribers are told at the end.
-fn close_pool<R: Network>(server: &Server<R>, effects: &mut Effects<R>) {
-    let pool = server.pool().driver();
-    pool.close_untold();
-    effects.tell_later(pool);
 }
 
 /// Makes the pool of a server, as the builder was told.
@@ -242,7 +236,12 @@ impl<R: Network> ClientDriver<R> {
     fn follow(self: &Arc<Self>, mut effects: Effects<R>) {
         effects.run();
         self.tell();
-        let perform = |action| self.perform(action, &mut effects);
+        self.perform_all(&mut effects);
+    }
+
+    /// Performs actions, unless another thread does so already.
+    fn perform_all(self: &Arc<Self>, effects: &mut Effects<R>) {
+        let perform = |action| self.perform(action, effects);
         outbox::release(|| self.lock(), self.lock(), perform);
     }
 
@@ -271,7 +270,7 @@ impl<R: Network> ClientDriver<R> {
             }
             Action::ClosePool { server, .. } => {
                 let removed = self.lock().remove_server(server);
-                removed.iter().for_each(|server| close_pool(server, effects));
+                removed.into_iter().for_each(|server| effects.close_pool(server));
             }
             Action::OpenSocket { server, socket, .. } => self.open_socket(server, socket),
             Action::Send { server, socket, command, flags } => {
@@ -296,7 +295,7 @@ impl<R: Network> ClientDriver<R> {
             None => {
                 let error =
                     ConnectionError::local(Stage::Tcp, "the server has no pool: see the log");
-                self.feed(Input::SocketFailed { server, socket, error });
+                self.feed_apart(Input::SocketFailed { server, socket, error });
             }
         }
     }
@@ -307,7 +306,7 @@ impl<R: Network> ClientDriver<R> {
         // Not under a lock: a runtime that has shut down drops the task at once.
         let task = self.runtime.spawn(async move {
             let records = questions.ask().await.srv;
-            driver.feed(Input::LookedUp { records, draw: random() });
+            driver.feed_apart(Input::LookedUp { records, draw: random() });
         });
         let ended = Lock::lock(&self.tasks).look_up.replace(task);
         drop(ended);
@@ -396,7 +395,7 @@ impl<R: Network> ClientDriver<R> {
         };
         // Meanwhile.
         if is_closed {
-            server.pool().driver().close();
+            server.pool().driver().close_untold();
         }
     }
 
@@ -424,15 +423,19 @@ impl<R: Network> ClientDriver<R> {
         if self.is_inherited() {
             return self.close_in_child();
         }
-        self.feed(Input::Close);
+        let mut effects = Effects::default(); // Outlives the lock also in a panic.
+        self.lock().handle(self.now(), Input::Close, &mut effects);
+        effects.run();
         let (timer, look_up) = {
             let mut tasks = Lock::lock(&self.tasks);
             (tasks.timer.take(), tasks.look_up.take())
         };
         timer.into_iter().chain(look_up).for_each(R::abort);
+        self.perform_all(&mut effects);
         // Another thread may be about to do so.
         let servers = self.lock().all_servers();
-        servers.iter().for_each(|server| server.pool().driver().close());
+        servers.into_iter().for_each(|server| effects.close_pool(server));
+        self.tell();
     }
 
     /// Another thread of the parent may have had the lock when the process was forked: it has it for ever.

@@ -55,6 +55,8 @@ pub(super) struct Effects<R: Network> {
     fed: Vec<Arc<PoolDriver<R, MongoConnector<R>>>>,
     /// Pools whose subscribers were not told yet.
     untold: Vec<Arc<PoolDriver<R, MongoConnector<R>>>>,
+    /// Servers that were removed: the last handle of a pool closes it, and tells.
+    kept: Vec<Arc<Server<R>>>,
 }
 
 impl<R: Network> Locked<R> {
@@ -95,7 +97,7 @@ impl<R: Network> Locked<R> {
         effects: &mut Effects<R>,
     ) {
         if matches!(input, Input::Close) {
-            self.close();
+            self.close(effects);
         }
         let Self { state, work, notifications, servers, .. } = self;
         let mut sink = |action: Action<Arc<Waiter>>| match action {
@@ -124,13 +126,14 @@ impl<R: Network> Locked<R> {
     }
 
     /// From now on the list of servers stays as it is.
-    fn close(&mut self) {
+    fn close(&mut self, effects: &mut Effects<R>) {
         let left = mem::take(&mut self.servers);
         for (id, server) in left {
             if self.is_closed || self.state.address(id).is_some() {
                 self.servers.insert(id, server);
             } else {
                 self.removed.push(RemovedServer::of(&server));
+                effects.kept.push(server);
             }
         }
         self.is_closed = true;
@@ -270,6 +273,13 @@ impl<R: Network> Effects<R> {
         }
     }
 
+    /// Closes the pool of a server, and has its subscribers told at the end.
+    pub(super) fn close_pool(&mut self, server: Arc<Server<R>>) {
+        server.pool().driver().close_untold();
+        self.tell_later(server.pool().driver());
+        self.kept.push(server);
+    }
+
     /// Has the subscribers of a pool told at the end.
     pub(super) fn tell_later(&mut self, pool: &Arc<PoolDriver<R, MongoConnector<R>>>) {
         self.untold.push(Arc::clone(pool));
@@ -285,7 +295,13 @@ impl<R: Network> Drop for Effects<R> {
 
 impl<R: Network> Default for Effects<R> {
     fn default() -> Self {
-        Self { timer: None, answered: Vec::new(), fed: Vec::new(), untold: Vec::new() }
+        Self {
+            timer: None,
+            answered: Vec::new(),
+            fed: Vec::new(),
+            untold: Vec::new(),
+            kept: Vec::new(),
+        }
     }
 }
 

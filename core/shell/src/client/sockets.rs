@@ -1,6 +1,7 @@
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::future::poll_fn;
+use std::mem;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context, Poll, Waker};
 use std::thread;
@@ -153,13 +154,15 @@ impl<R: Network> SocketTask<R> {
                 if !more_to_come {
                     break;
                 }
+                // A server that streams without a pause does not keep the thread for itself.
+                yield_once().await;
             }
         }
     }
 
     fn fail(&self, error: ConnectionError) {
         let (server, socket) = self.key;
-        self.driver.feed(Input::SocketFailed { server, socket, error });
+        self.driver.feed_apart(Input::SocketFailed { server, socket, error });
     }
 
     /// Whether the machine still waits for this socket. It gets its last answer now.
@@ -179,6 +182,19 @@ impl<R: Network> SocketTask<R> {
             self.driver.runtime_ended();
         }
     }
+}
+
+/// Lets the other tasks of this thread go first.
+async fn yield_once() {
+    let mut is_first = true;
+    poll_fn(|cx| {
+        if !mem::take(&mut is_first) {
+            return Poll::Ready(());
+        }
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
 }
 
 impl<R: Network> Drop for SocketTask<R> {
