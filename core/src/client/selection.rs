@@ -66,7 +66,9 @@ fn fitting<'a>(
         Selector::Primary => &ReadPreference::PRIMARY,
         Selector::Secondary => &secondary,
         Selector::ReadPreference(preference) => preference,
-        Selector::Avoiding { .. } => unreachable!("taken apart before"),
+        Selector::Avoiding { selector, .. } => {
+            return fitting(selector, topology, heartbeat_frequency, local_threshold, avoided);
+        }
         Selector::Address(address) => {
             let mut servers = suitable(topology, &any, heartbeat_frequency, &[])?;
             servers.retain(|(its, _)| ***its == *address);

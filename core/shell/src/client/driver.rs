@@ -63,7 +63,7 @@ pub(super) struct ClientDriver<R: Network> {
     inner: Mutex<Locked<R>>,
 }
 
-/// What ends when the client is closed, besides monitoring sockets.
+/// The tasks of a client, besides monitoring sockets. The timer and a look-up end when it is closed.
 struct Tasks<R: Network> {
     timer: Option<R::Task>,
     /// The last look-up of SRV records.
@@ -210,8 +210,8 @@ impl<R: Network> ClientDriver<R> {
     /// A caller that waits for a server goes away. Nothing follows from it: callers may do so under locks of theirs.
     pub(super) fn cancel(&self, id: SelectionId) {
         if !self.is_inherited() {
-            let input = Input::CancelSelection { id };
-            self.lock().handle(self.now(), input, &mut Effects::default());
+            let mut effects = Effects::default(); // Outlives the lock.
+            self.lock().handle(self.now(), Input::CancelSelection { id }, &mut effects);
         }
     }
 
