@@ -156,7 +156,7 @@ Where the specifications leave room:
 * A protocol violation on an established connection affects only that connection.
 * A TLS handshake that the server ends with an alert, and a port that speaks no TLS, are protocol errors of the TLS
   handshake, also when the alert arrives while hello is awaited, as with TLS 1.3. Only what is wrong with the server's
-  certificate is TLS verification. Server selection goes on after the former, and fails at once after the latter.
+  certificate is TLS verification.
 
 * A *local* error is a shortage in this process or its machine while a connection is opened: file descriptors, memory, local
   ports, threads. The server was not asked, so nothing follows for it; a monitor that cannot open its connection leaves a

@@ -71,6 +71,7 @@
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
+mod look_ups;
 mod runtime;
 mod stream;
 

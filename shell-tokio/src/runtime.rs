@@ -1,7 +1,7 @@
 use std::convert::Infallible;
 use std::future::Future;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, ToSocketAddrs};
 use std::panic::catch_unwind;
 use std::sync::mpsc;
 use std::task::{Context, Poll, Waker, ready};
@@ -12,23 +12,25 @@ use cenote_shell::connection::dial::prepare;
 use cenote_shell::event::PoolEvent;
 use cenote_shell::runtime::fork::ForkError;
 use cenote_shell::runtime::{CurrentRuntime, Network, Runtime};
-use tokio::net::{TcpStream, lookup_host};
+use tokio::net::TcpStream;
 use tokio::runtime::Handle;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::oneshot;
 use tokio::task::{AbortHandle, JoinSet, coop};
 
+use crate::look_ups::LookUps;
 use crate::stream::{self, OpenStream, TokioIo};
 
 /// A tokio runtime that pools and clients live on.
 #[derive(Clone, Debug)]
 pub struct Tokio {
     handle: Handle,
+    look_ups: LookUps,
 }
 
 impl From<Handle> for Tokio {
     fn from(handle: Handle) -> Self {
-        Self { handle }
+        Self { handle, look_ups: LookUps::default() }
     }
 }
 
@@ -94,7 +96,7 @@ impl Runtime for Tokio {
         if handle.id() == self.handle.id() {
             return Err(ForkError::InheritedRuntime);
         }
-        Ok(Self { handle })
+        Ok(handle.into())
     }
 }
 
@@ -122,7 +124,7 @@ impl CurrentRuntime for Tokio {
     fn current() -> Self {
         // Panics where there is no time: here, and not in the pool's timer when a deadline is due.
         drop(tokio::time::sleep(Duration::ZERO));
-        Self { handle: Handle::current() }
+        Handle::current().into()
     }
 }
 
@@ -132,7 +134,8 @@ impl Network for Tokio {
     type Connection = cenote_shell::connection::Connection<Self>;
 
     async fn resolve(&self, host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
-        Ok(lookup_host((host, port)).await?.collect())
+        let name = (host.to_owned(), port);
+        self.look_ups.run(move || name.to_socket_addrs().map(Iterator::collect)).await
     }
 
     async fn connect(&self, address: SocketAddr) -> io::Result<Box<dyn TokioIo>> {

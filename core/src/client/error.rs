@@ -56,10 +56,11 @@ pub enum SelectionError {
         /// Each server, with its type or why it is Unknown.
         servers: String,
     },
-    /// Every candidate fails for a reason that does not pass with time: a
-    /// certificate that is refused, a replica set of another name, a server of another protocol.
-    #[error("there is no {selector}, and none can be expected: {servers}")]
-    Hopeless {
+    /// No server speaks a wire version of this client.
+    #[error(
+        "there is no {selector}, since no server speaks a wire version of this client: {servers}"
+    )]
+    Incompatible {
         /// The selector.
         selector: Selector,
         /// Each server, with its type or why it is Unknown.
@@ -87,7 +88,9 @@ impl SelectionError {
     pub fn reason(&self) -> String {
         match self {
             Self::TimedOut { after, .. } => format!("there was none within {after:?}"),
-            Self::Hopeless { .. } => "there is none, and none can be expected".to_owned(),
+            Self::Incompatible { .. } => {
+                "no server speaks a wire version of this client".to_owned()
+            }
             Self::NotOfThisClient { .. } => "it is no server of this client".to_owned(),
             Self::ReadPreference(_) | Self::Closed => self.to_string(),
         }

@@ -4,7 +4,8 @@ use super::{
     Described, InvalidReadPreference, ReadPreference, Selector, in_latency_window, suitable,
 };
 use crate::address::ServerAddress;
-use crate::error::{Kind, Stage};
+use crate::connect::IncompatibleServer;
+use crate::error::ConnectionError;
 use crate::monitor::ServerDescription;
 use crate::topology::{TopologyDescription, TopologyKind};
 use crate::uri::ReadPreferenceMode;
@@ -19,9 +20,8 @@ pub enum Selection<T> {
     Wait,
     /// It wants the server at this address, which is none of the deployment. Waiting cannot help.
     Foreign(ServerAddress),
-    /// No server fits, and waiting cannot help: all fail for a reason that does not pass with time, or none of the hosts
-    /// of the connection string can be used. Have every server checked all the same, for later callers.
-    Hopeless,
+    /// No server speaks a wire version of this client. Have every server checked all the same, for later callers.
+    Incompatible,
 }
 
 /// Selects a server by the present topology. Call it again on each change until it is not [`Selection::Wait`].
@@ -46,7 +46,7 @@ pub fn select<T>(
     }
     Ok(match foreign(selector, topology) {
         Some(address) => Selection::Foreign(address.clone()),
-        None if is_hopeless(selector, topology) => Selection::Hopeless,
+        None if is_incompatible(selector, topology) => Selection::Incompatible,
         None => Selection::Wait,
     })
 }
@@ -79,16 +79,23 @@ fn fitting<'a>(
     Ok(in_latency_window(&servers, local_threshold))
 }
 
-/// Whether waiting for a server that fits cannot help: all servers fail for a reason that does not pass with time, or
-/// none of the hosts of the connection string can be used.
-fn is_hopeless(selector: &Selector, topology: &TopologyDescription) -> bool {
+/// Whether the servers that could fit speak no wire version of this client. Whatever else is wrong with a server, such as
+/// its certificate or the name of its replica set, may be put right while the caller waits.
+// SS-13, ST-13
+fn is_incompatible(selector: &Selector, topology: &TopologyDescription) -> bool {
     if let Selector::Address(address) = selector {
         if let Some(server) = topology.server(address) {
-            return is_refused(server);
+            return speaks_other_versions(server);
         }
     }
     // One that is not known yet may be named by any of the others.
-    topology.servers().all(|(_, server)| is_refused(server))
+    let mut servers = topology.servers().map(|(_, server)| speaks_other_versions(server));
+    servers.next().is_some_and(|first| first && servers.all(|it| it))
+}
+
+fn speaks_other_versions(server: &ServerDescription) -> bool {
+    let source = server.error.as_ref().and_then(ConnectionError::source_as::<IncompatibleServer>);
+    source.is_some()
 }
 
 /// The wanted server if it is not among those that are known, and will not be: all members of the topology are known
@@ -102,43 +109,4 @@ fn foreign<'a>(
         matches!(topology.kind, TopologyKind::Unknown | TopologyKind::ReplicaSetNoPrimary);
     let is_foreign = !may_grow && topology.server(address).is_none();
     is_foreign.then_some(address)
-}
-
-/// Whether the problem of a server does not pass with time: a refused server, such as a
-/// certificate, a protocol, the name of a replica set, stays refused. A TLS handshake that failed
-/// otherwise, such as by an alert, may succeed later.
-fn is_refused(description: &ServerDescription) -> bool {
-    let Some(error) = &description.error else { return false };
-    match error.kind() {
-        Kind::Protocol => error.stage() != Stage::TlsIo,
-        Kind::Configuration => true,
-        Kind::Network
-        | Kind::NetworkTimeout { .. }
-        | Kind::NotSent { .. }
-        | Kind::Command(_)
-        | Kind::Local => false,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::is_refused;
-    use crate::error::{ConnectionError, Stage, TlsFailure};
-    use crate::monitor::ServerDescription;
-    use core::time::Duration;
-
-    #[test]
-    fn what_waiting_mends() {
-        let of = |error: Option<ConnectionError>| {
-            is_refused(&ServerDescription { error, ..ServerDescription::default() })
-        };
-        assert!(!of(None));
-        assert!(!of(Some(ConnectionError::network(Stage::Tcp, "refused"))));
-        assert!(!of(Some(ConnectionError::timeout(Stage::Tcp, Duration::ZERO))));
-        assert!(of(Some(ConnectionError::configuration(Stage::Hello, "another set"))));
-        assert!(of(Some(ConnectionError::protocol(Stage::Hello, "no reply"))));
-        assert!(!of(Some(ConnectionError::local(Stage::Tcp, "no more files"))));
-        assert!(of(Some(ConnectionError::certificate("expired"))));
-        assert!(!of(Some(ConnectionError::tls(Stage::TlsIo, TlsFailure::NotTls))));
-    }
 }

@@ -2,6 +2,7 @@ use core::fmt;
 use std::sync::Arc;
 
 use bson::RawDocument;
+use thiserror::Error;
 
 use super::Membership;
 use crate::address::ServerAddress;
@@ -73,23 +74,48 @@ impl ConnectionDescription {
     ///
     /// A configuration error at [`Stage::Hello`], in SDAM's words.
     pub fn check_wire_versions(&self, address: &ServerAddress) -> Result<(), ConnectionError> {
-        let Self { min_wire_version, max_wire_version, .. } = self;
-        let (host, min, max) = (address, Self::MIN_WIRE_VERSION, Self::MAX_WIRE_VERSION);
-        let reason = if *min_wire_version > max {
-            format!(
-                "Server at {host} requires wire version {min_wire_version}, but this version of \
-                 Cenote only supports up to {max}."
-            )
-        } else if *max_wire_version < min {
-            format!(
-                "Server at {host} reports wire version {max_wire_version}, but this version of \
-                 Cenote requires at least {min} (MongoDB 4.2)."
-            )
+        let (min, max) = (self.min_wire_version, self.max_wire_version);
+        let incompatible = if min > Self::MAX_WIRE_VERSION {
+            IncompatibleServer::TooNew { address: address.clone(), min_wire_version: min }
+        } else if max < Self::MIN_WIRE_VERSION {
+            IncompatibleServer::TooOld { address: address.clone(), max_wire_version: max }
         } else {
             return Ok(());
         };
-        Err(ConnectionError::configuration(Stage::Hello, &reason))
+        let error = ConnectionError::configuration(Stage::Hello, &incompatible.to_string());
+        Err(error.with_source(incompatible))
     }
+}
+
+/// A server that speaks none of the wire versions of this crate: the [source](ConnectionError::source_as) of the error
+/// of [`ConnectionDescription::check_wire_versions`].
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum IncompatibleServer {
+    /// All that it speaks are newer.
+    #[error(
+        "Server at {address} requires wire version {min_wire_version}, but this version of Cenote only supports up to \
+         {max}.",
+        max = ConnectionDescription::MAX_WIRE_VERSION
+    )]
+    TooNew {
+        /// The server.
+        address: ServerAddress,
+        /// `minWireVersion`, as it reports.
+        min_wire_version: i32,
+    },
+    /// All that it speaks are older.
+    #[error(
+        "Server at {address} reports wire version {max_wire_version}, but this version of Cenote requires at least {min} \
+         (MongoDB 4.2).",
+        min = ConnectionDescription::MIN_WIRE_VERSION
+    )]
+    TooOld {
+        /// The server.
+        address: ServerAddress,
+        /// `maxWireVersion`, as it reports.
+        max_wire_version: i32,
+    },
 }
 
 /// The set's name is cut.

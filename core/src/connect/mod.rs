@@ -46,7 +46,7 @@ mod socks5;
 pub use self::{
     access_token::AccessToken,
     command::Command,
-    description::{ConnectionDescription, Limits, ServerKind},
+    description::{ConnectionDescription, IncompatibleServer, Limits, ServerKind},
     environment::Environment,
     establish::{Establish, Step},
     hello_reply::LOAD_BALANCING_UNSUPPORTED,

@@ -103,8 +103,7 @@ impl ServerDescription {
         Details(self)
     }
 
-    /// Why it cannot be a server of the replica set of this name; `None` also while it is Unknown, and for a
-    /// member that has no configuration yet, because it may still become one of that set.
+    /// Why it cannot be a server of the replica set of this name; `None` also while it is Unknown.
     pub(crate) fn wrong_set(&self, wanted: &str) -> Option<ConnectionError> {
         self.hello.as_deref().and_then(|hello| wrong_set(hello, wanted))
     }
@@ -134,11 +133,12 @@ impl ServerDescription {
 
 /// Why a server that answers so does not belong to the replica set of this name.
 pub(super) fn wrong_set(hello: &ConnectionDescription, wanted: &str) -> Option<ConnectionError> {
-    if hello.set_name.as_deref() == Some(wanted) || hello.kind == ServerKind::RsGhost {
+    if hello.set_name.as_deref() == Some(wanted) {
         return None;
     }
     let belongs = match &hello.set_name {
         Some(set) => format!("belongs to the replica set `{}`", OneLine::name(set)),
+        None if hello.kind == ServerKind::RsGhost => "belongs to no replica set yet".to_owned(),
         None => "belongs to no replica set".to_owned(),
     };
     let wanted = OneLine::name(wanted);

@@ -174,7 +174,7 @@ impl fmt::Debug for TopologyDescription {
 }
 
 impl TopologyDescription {
-    /// With the servers as the caller shows them.
+    /// With the servers as the caller shows them: the first [`SHOWN`], since each error and each log record has them.
     pub(crate) fn write_with(
         &self,
         out: &mut impl fmt::Write,
@@ -187,10 +187,17 @@ impl TopologyDescription {
         let excluded = self.excluded.iter();
         let excluded = excluded.map(|(address, reason)| format!("{address} is not used: {reason}"));
         let mut separator = ": ";
-        for server in servers.chain(excluded) {
+        let mut servers = servers.chain(excluded);
+        for server in servers.by_ref().take(SHOWN) {
             write!(out, "{separator}{server}")?;
             separator = "; ";
         }
-        Ok(())
+        match servers.count() {
+            0 => Ok(()),
+            more => write!(out, "{separator}and {more} more"),
+        }
     }
 }
+
+/// How many servers a text names.
+const SHOWN: usize = 20;

@@ -266,7 +266,7 @@ fn the_reason_of_a_failed_selection_repeats_nothing() {
             after: Duration::ZERO,
             servers: servers(),
         },
-        SelectionError::Hopeless { selector: selector(), servers: servers() },
+        SelectionError::Incompatible { selector: selector(), servers: servers() },
         SelectionError::NotOfThisClient { address: address() },
         SelectionError::Closed,
     ] {

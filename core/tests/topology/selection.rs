@@ -145,5 +145,9 @@ fn what_a_caller_does_meanwhile() {
     world.reply("a", &standalone());
     assert_eq!(selected(&world, &Selector::Any, true), Selection::Wait, "for b");
     world.reply("b", &standalone());
-    assert_eq!(selected(&world, &Selector::Any, true), Selection::Hopeless);
+    assert_eq!(
+        selected(&world, &Selector::Any, true),
+        Selection::Wait,
+        "one may join a replica set"
+    );
 }

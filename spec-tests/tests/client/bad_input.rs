@@ -54,8 +54,12 @@ fn refused(shell: Shell, uri: &str) -> (ClientError, String) {
     (error, shown)
 }
 
-fn is_hopeless(error: &ClientError) -> bool {
-    matches!(error, ClientError::Selection(SelectionError::Hopeless { .. }))
+fn has_waited(error: &ClientError) -> bool {
+    matches!(error, ClientError::Selection(SelectionError::TimedOut { .. }))
+}
+
+fn is_incompatible(error: &ClientError) -> bool {
+    matches!(error, ClientError::Selection(SelectionError::Incompatible { .. }))
 }
 
 fn with(endpoint: &Endpoint, options: &str) -> String {
@@ -78,20 +82,27 @@ fn an_absent_host(shell: Shell) {
     assert!(begin.elapsed() < Duration::from_secs(30), "{:?}", begin.elapsed());
 }
 
-/// Without waiting for thirty seconds: what is refused on sight stays refused. A server of another set is removed.
+/// A server of another set is removed, unless it is the only one by `directConnection`. Callers wait: it may be
+/// configured meanwhile.
+// ST-16
 fn another_replica_set(shell: Shell) {
-    let direct = "replicaSet=rs1&directConnection=true";
-    let (error, shown) = refused(shell, &with(&member(Role::Primary), direct));
-    assert!(is_hopeless(&error), "{error}");
-    assert!(shown.contains("belongs to the replica set `rs0`, not to `rs1`"), "{shown}");
-    assert!(shown.ends_with("correct the host or replicaSet"), "{shown}");
+    let direct = format!("replicaSet=rs1&directConnection=true&{SOON}");
+    for (server, reason) in [
+        (member(Role::Primary), "belongs to the replica set `rs0`, not to `rs1`"),
+        (member(Role::Ghost), "belongs to no replica set yet, not to `rs1`"),
+    ] {
+        let (error, shown) = refused(shell, &with(&server, &direct));
+        assert!(has_waited(&error), "{error}");
+        assert!(shown.contains(reason), "{shown}");
+        assert!(shown.ends_with("correct the host or replicaSet"), "{shown}");
+    }
     for (server, reason) in [
         (member(Role::Primary), "belongs to the replica set `rs0`, not to `rs1`"),
         (standalone(), "belongs to no replica set, not to `rs1`"),
     ] {
-        let world = World::of(shell, &[&server], "replicaSet=rs1");
+        let world = World::of(shell, &[&server], &format!("replicaSet=rs1&{SOON}"));
         let error = world.client.command("admin", &rawdoc! { "ping": 1 }).expect_err("it fails");
-        assert!(is_hopeless(&error), "{error}");
+        assert!(has_waited(&error), "{error}");
         let (shown, address) = (error.to_string(), server.address());
         assert!(shown.contains(&format!("{address} is not used: ")), "{shown}");
         assert!(shown.contains(reason), "{shown}");
@@ -111,8 +122,8 @@ fn another_protocol(shell: Shell) {
             let _ = stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n");
         }
     });
-    let (error, shown) = refused(shell, &format!("mongodb://{address}"));
-    assert!(is_hopeless(&error), "{error}");
+    let (error, shown) = refused(shell, &format!("mongodb://{address}/?{SOON}"));
+    assert!(has_waited(&error), "{error}");
     assert!(shown.starts_with("hello"), "{shown}");
 }
 
@@ -135,13 +146,13 @@ fn a_client_certificate_that_the_server_misses(shell: Shell) {
     let uri = endpoint.uri();
     let (without, _) = uri.split_once("&tlsCertificateKeyFile=").expect("it is in there");
     let (error, shown) = refused(shell, &format!("{without}&{SOON}"));
-    assert!(!is_hopeless(&error), "{error}");
+    assert!(has_waited(&error), "{error}");
     let reason = "TLS handshake: the server ended the TLS handshake: certificate_required";
     assert_eq!(shown, reason);
     assert!(error.to_string().contains("(give a certificate that the server accepts"), "{error}");
 }
 
-/// The error names what is wrong with a certificate, and comes without waiting.
+/// The error names what is wrong with a certificate.
 fn certificates_that_are_refused(shell: Shell) {
     for (certificate, word) in [
         (ServerCertificate::Expired, "expired"),
@@ -153,8 +164,8 @@ fn certificates_that_are_refused(shell: Shell) {
         let tls = TlsOptions { certificate, ..TlsOptions::default() };
         let options = ListenOptions { tls: Some(tls), ..ListenOptions::default() };
         let endpoint = Endpoint::start(Settings::default(), options).expect("it starts");
-        let (error, shown) = refused(shell, &endpoint.uri());
-        assert!(is_hopeless(&error), "{certificate:?}: {error}");
+        let (error, shown) = refused(shell, &format!("{}&{SOON}", endpoint.uri()));
+        assert!(has_waited(&error), "{certificate:?}: {error}");
         assert!(shown.starts_with("TLS verification"), "{certificate:?}: {shown}");
         assert!(shown.contains(word), "{certificate:?}: {shown}");
         assert!(error.to_string().contains(&shown), "{certificate:?}: {error}");
@@ -168,10 +179,7 @@ fn a_tls_handshake_that_is_refused_for_a_while(shell: Shell) {
     for fault in [TlsFault::Alert { description: 80 }, TlsFault::Garbage] {
         endpoint.set_tls_fault(Some(fault));
         let (error, _) = refused(shell, &format!("{}&{SOON}", endpoint.uri()));
-        let timed_out = |error: &ClientError| {
-            matches!(error, ClientError::Selection(SelectionError::TimedOut { .. }))
-        };
-        assert!(timed_out(&error), "{error}");
+        assert!(has_waited(&error), "{error}");
 
         let world = World::new(shell, &endpoint.uri());
         thread::scope(|scope| {
@@ -253,7 +261,7 @@ fn wire_versions_that_do_not_overlap(shell: Shell) {
         let server = Endpoint::start(settings, ListenOptions::default()).expect("it starts");
         let text = format!("Server at {} {text}", server.address());
         let (error, shown) = refused(shell, &format!("mongodb://{}", server.address()));
-        assert!(is_hopeless(&error) && error.to_string().contains(&text), "{error}");
+        assert!(is_incompatible(&error) && error.to_string().contains(&text), "{error}");
         assert!(shown.ends_with(&text), "{shown}");
     }
 }
@@ -390,7 +398,7 @@ fn wire_versions_that_change(shell: Shell) {
     );
     world.until("refused", |world| world.error().is_some_and(|error| error.ends_with(&text)));
     let error = world.client.command("admin", &rawdoc! { "ping": 1 }).expect_err("it is too old");
-    assert!(is_hopeless(&error) && error.to_string().contains(&text), "{error}");
+    assert!(is_incompatible(&error) && error.to_string().contains(&text), "{error}");
     // It is asked again with every heartbeat, and not more often.
     let accepted = || old.with(|server, _| server.statistics().accepted);
     let before = accepted();

@@ -2,17 +2,25 @@
 //! that have gone.
 
 use std::collections::BTreeSet;
-use std::time::Instant;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
 
+use bson::rawdoc;
 use cenote_core::address::ServerAddress;
+use cenote_core::client::Selector;
 use cenote_core::uri::srv::SrvRecord;
 use cenote_endpoint::{Endpoint, NameServer, Role, Topology};
 
 use crate::shells::{Shell, on_all_runtimes};
 use crate::srv::{PLAIN, SRV};
-use crate::world::{World, join_at, member, start, until_open, until_so};
+use crate::world::{World, join, join_at, member, start, until_open, until_so};
 
-on_all_runtimes!(members_come_and_go_by_the_hundred, routers_come_and_go_by_the_hundred);
+on_all_runtimes!(
+    members_come_and_go_by_the_hundred,
+    routers_come_and_go_by_the_hundred,
+    a_member_that_never_pauses_does_not_keep_the_others_waiting,
+);
 
 /// How many servers appear in each step, and as many disappear.
 const STEP: usize = 10;
@@ -94,7 +102,40 @@ fn members_come_and_go_by_the_hundred(shell: Shell) {
         member
     });
     let world = World::of(shell, &[&primary], &format!("replicaSet=rs0&{OPTIONS}"));
-    crowd.come_and_go(200, &world, &primary, |listed| join_at(&[&primary], listed));
+    crowd.come_and_go(60, &world, &primary, |listed| join_at(&[&primary], listed));
+}
+
+/// One that streams another list of members each millisecond, with names that do not resolve.
+fn a_member_that_never_pauses_does_not_keep_the_others_waiting(shell: Shell) {
+    let (restless, calm) = (member(Role::Primary), member(Role::Secondary));
+    join(&[&restless, &calm]);
+    let world = World::of(shell, &[&restless, &calm], "replicaSet=rs0");
+    world.until_all_known();
+    let (begin, is_over) = (Instant::now(), AtomicBool::new(false));
+    thread::scope(|scope| {
+        let stream = || {
+            let mut names = 0..;
+            while !is_over.load(Ordering::Relaxed) {
+                let name = format!("n{}.invalid", names.next().unwrap_or_default());
+                let new: ServerAddress = name.parse().expect("an address");
+                join_at(&[&restless], &[restless.address(), calm.address(), new]);
+                thread::sleep(Duration::from_millis(1));
+            }
+        };
+        scope.spawn(stream);
+        while begin.elapsed() < Duration::from_secs(3) {
+            let mut connection = world.check_out(&Selector::Address(calm.address()));
+            connection.command("admin", &rawdoc! { "ping": 1 }).expect("a reply");
+            thread::sleep(Duration::from_millis(10));
+        }
+        is_over.store(true, Ordering::Relaxed);
+    });
+    // Twenty at once, and ten a second.
+    let most = 50.0 + 10.0 * begin.elapsed().as_secs_f64();
+    let told = world.server_events();
+    let beats = told.iter().filter(|name| **name == "ServerHeartbeatSucceeded").count() as f64;
+    assert!((10.0..most).contains(&beats), "{beats} heartbeats, {most} at most");
+    world.client.close();
 }
 
 fn routers_come_and_go_by_the_hundred(shell: Shell) {

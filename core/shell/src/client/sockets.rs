@@ -1,10 +1,10 @@
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::future::poll_fn;
-use std::mem;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context, Poll, Waker};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use cenote_core::address::ServerAddress;
 use cenote_core::client::machine::Input;
@@ -139,6 +139,7 @@ impl<R: Network> SocketTask<R> {
         let opening = driver.connector.open_monitoring(&driver.runtime, server);
         let Greeting { mut connection, hello, round_trip } = opening.await?;
         driver.feed_apart(Input::SocketOpened { server: server_id, socket, hello, round_trip });
+        let mut pace = Pace::new(R::now());
         loop {
             let order = poll_fn(|cx| driver.sockets.poll_order(*key, cx));
             let Order { command, flags } = order.await;
@@ -154,8 +155,8 @@ impl<R: Network> SocketTask<R> {
                 if !more_to_come {
                     break;
                 }
-                // A server that streams without a pause does not keep the thread for itself.
-                yield_once().await;
+                let next = pace.next(R::now());
+                driver.runtime.sleep_until(next).await;
             }
         }
     }
@@ -184,17 +185,28 @@ impl<R: Network> SocketTask<R> {
     }
 }
 
-/// Lets the other tasks of this thread go first.
-async fn yield_once() {
-    let mut is_first = true;
-    poll_fn(|cx| {
-        if !mem::take(&mut is_first) {
-            return Poll::Ready(());
-        }
-        cx.waker().wake_by_ref();
-        Poll::Pending
-    })
-    .await;
+/// How fast the replies of a stream are read. A server that sends one after the other, changed or not, keeps its client
+/// no busier than that; the rest waits in its socket.
+struct Pace {
+    /// When so many have been read that the next is for now.
+    settled: Instant,
+}
+
+impl Pace {
+    /// One reply in this time, on average: far more than a server has to say.
+    const INTERVAL: Duration = Duration::from_millis(100);
+    /// How many come without a pause: all that an election brings about.
+    const AT_ONCE: u32 = 20;
+
+    const fn new(now: Instant) -> Self {
+        Self { settled: now }
+    }
+
+    /// When to read the next, after one that was read now.
+    fn next(&mut self, now: Instant) -> Instant {
+        self.settled = self.settled.max(now) + Self::INTERVAL;
+        self.settled.checked_sub(Self::INTERVAL * Self::AT_ONCE).unwrap_or(now)
+    }
 }
 
 impl<R: Network> Drop for SocketTask<R> {

@@ -147,9 +147,9 @@ impl<W> ClientState<W> {
             Ok(Selection::Foreign(address)) => {
                 Some(Err(SelectionError::NotOfThisClient { address }))
             }
-            Ok(Selection::Hopeless) => {
+            Ok(Selection::Incompatible) => {
                 let (selector, servers) = (selector.clone(), all_seen(topology));
-                Some(Err(SelectionError::Hopeless { selector, servers }))
+                Some(Err(SelectionError::Incompatible { selector, servers }))
             }
             Err(invalid) => Some(Err(invalid.into())),
         }
@@ -159,5 +159,5 @@ impl<W> ClientState<W> {
 /// Whether a check of all servers may lead to a better answer. It may do so at once: a check that is overdue times out,
 /// which is no reason to give up.
 const fn helps_to_check(outcome: Option<&Result<Chosen, SelectionError>>) -> bool {
-    matches!(outcome, None | Some(Err(SelectionError::Hopeless { .. })))
+    matches!(outcome, None | Some(Err(SelectionError::Incompatible { .. })))
 }

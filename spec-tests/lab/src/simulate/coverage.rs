@@ -150,7 +150,7 @@ situations! {
         SelectionWaits "caller waits for a server",
         SelectionTimedOut "selection timed out",
         SelectionForeign "server of no deployment wanted",
-        SelectionHopeless "waiting is hopeless",
+        SelectionIncompatible "no server speaks a version of the client",
         LostByText "deployment lost, as the text wants",
     }
 }

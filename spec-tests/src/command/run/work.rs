@@ -101,7 +101,7 @@ fn refused(tally: &Tally, error: &ClientError) {
 fn no_server(error: &SelectionError) -> String {
     match error {
         SelectionError::TimedOut { .. } => "no server: serverSelectionTimeoutMS ran out".to_owned(),
-        SelectionError::Hopeless { servers, .. } => format!("no server: {servers}"),
+        SelectionError::Incompatible { servers, .. } => format!("no server: {servers}"),
         SelectionError::Closed => "no server: the client was closed".to_owned(),
         SelectionError::NotOfThisClient { .. } | _ => format!("no server: {error}"),
     }

@@ -6,8 +6,8 @@ use std::time::Duration;
 use cenote_core::address::ServerAddress;
 use cenote_core::client::machine::{Chosen, Input as ClientInput, Request, SelectionId};
 use cenote_core::client::{ReadPreference, SelectionError, Selector};
-use cenote_core::connect::ServerKind;
-use cenote_core::error::Kind;
+use cenote_core::connect::{IncompatibleServer, ServerKind};
+use cenote_core::error::ConnectionError;
 use cenote_core::monitor::ServerDescription;
 use cenote_core::pool::{CheckOutError, ConnId, Input, Purpose, Status, WaiterId};
 use cenote_core::topology::{ServerId, TopologyDescription, TopologyKind};
@@ -122,9 +122,9 @@ impl World<'_> {
                 self.coverage.count(Situation::SelectionForeign);
                 self.expect_foreign(address)
             }
-            Err(SelectionError::Hopeless { .. }) => {
-                self.coverage.count(Situation::SelectionHopeless);
-                self.expect_hopeless(caller)
+            Err(SelectionError::Incompatible { .. }) => {
+                self.coverage.count(Situation::SelectionIncompatible);
+                self.expect_incompatible(caller)
             }
             Err(SelectionError::TimedOut { .. }) => {
                 self.coverage.count(Situation::SelectionTimedOut);
@@ -218,9 +218,8 @@ impl World<'_> {
         Err(format!("{address} is wanted, and counts as no server of {topology}"))
     }
 
-    /// A caller gives up at once only if every server that could serve it has answered something that it will answer
-    /// again.
-    fn expect_hopeless(&self, caller: u32) -> Result<(), String> {
+    /// A caller gives up at once only if every server that could serve it speaks other versions.
+    fn expect_incompatible(&self, caller: u32) -> Result<(), String> {
         let selector = self.callers.get(caller as usize).map(|its| &its.selector);
         let topology = self.client.state.description();
         let wanted = match selector {
@@ -228,11 +227,10 @@ impl World<'_> {
             Some(_) | None => None,
         };
         let may_serve = |(address, server): (&Arc<ServerAddress>, &Arc<ServerDescription>)| {
-            let has_refused = server
-                .error
-                .as_ref()
-                .is_some_and(|error| matches!(error.kind(), Kind::Protocol | Kind::Configuration));
-            wanted.is_none_or(|wanted| *wanted == **address) && !has_refused
+            let error = server.error.as_ref();
+            let source = error.and_then(ConnectionError::source_as::<IncompatibleServer>);
+            let is_incompatible = source.is_some();
+            wanted.is_none_or(|wanted| *wanted == **address) && !is_incompatible
         };
         match topology.servers().find(|it| may_serve(*it)) {
             None => Ok(()),

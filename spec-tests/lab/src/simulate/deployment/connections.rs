@@ -4,12 +4,14 @@ use std::time::Duration;
 
 use bson::raw::cstr;
 use bson::rawdoc;
+use cenote_core::connect::IncompatibleServer;
 use cenote_core::error::{CommandError, ConnectionError, Stage};
 use cenote_core::pool::{Action, ConnId, Health, Input, Instant, WaiterId};
 use cenote_core::topology::{ServerId, TopologyKind};
 
 use super::cluster::{Condition, WrongAnswer, process_id};
 use super::network::Place;
+use super::plan::host;
 use super::world::{Due, World};
 use crate::lockstep::{self, Tagged};
 use crate::simulate::accounting::{Socket, SocketState};
@@ -146,7 +148,11 @@ impl World<'_> {
                 }
                 Some(WrongAnswer::Refuses) => failed(refusal(Stage::Hello, 1234, None)),
                 Some(WrongAnswer::TooOld | WrongAnswer::TooNew) => {
-                    failed(ConnectionError::configuration(Stage::Hello, "another wire version"))
+                    let address = host(0).parse().expect("an address");
+                    let source = IncompatibleServer::TooOld { address, max_wire_version: 6 };
+                    let error =
+                        ConnectionError::configuration(Stage::Hello, "another wire version");
+                    failed(error.with_source(source))
                 }
                 Some(_) | None => Established::Done { service },
             },

@@ -82,8 +82,7 @@ impl Model {
         self.servers.insert(address.clone(), (kind, version));
         match (self.kind, kind) {
             (TopologyKind::Single, _) => {
-                let is_right = kind.is_none_or(|kind| kind == ServerKind::RsGhost)
-                    || new.set_name() == self.set_name.as_deref();
+                let is_right = kind.is_none() || new.set_name() == self.set_name.as_deref();
                 if self.is_direct_to_set && !is_right {
                     self.unknown(address);
                 }
