@@ -5,7 +5,7 @@ use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 
 /// Looks names up on tokio's threads for work that blocks, and leaves most of these to the application: a look-up without
-/// an answer keeps its thread, also when nobody waits for it any more.
+/// an answer keeps its thread, also after its caller has gone.
 #[derive(Clone, Debug)]
 pub(crate) struct LookUps(Arc<Semaphore>);
 

@@ -151,3 +151,13 @@ fn what_a_caller_does_meanwhile() {
         "one may join a replica set"
     );
 }
+
+/// Each error of selection and each of its log records has it.
+#[test]
+fn the_text_of_a_large_topology_is_cut() {
+    let hosts: Vec<_> = (0..1000).map(|host| format!("h{host}")).collect();
+    let world = World::new(&format!("mongodb://{}/", hosts.join(",")));
+    let text = world.topology.description().to_string();
+    assert_eq!(text.matches("Unknown: ").count(), 21, "of the topology, and of twenty servers");
+    assert!(text.ends_with("; and 980 more"), "{text}");
+}
