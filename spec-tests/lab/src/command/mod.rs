@@ -16,9 +16,14 @@ const ENDED: i32 = 130;
 
 /// From now on Ctrl-C ends the work and not the process: it raises this flag. A second one ends the process.
 fn interrupts() -> io::Result<Arc<AtomicBool>> {
+    // First of all: from here on the signal no longer ends the process, and one that comes between two of these
+    // lines must not be lost.
     let is_raised = Arc::new(AtomicBool::new(false));
-    flag::register_conditional_shutdown(SIGINT, ENDED, Arc::clone(&is_raised))?;
     flag::register(SIGINT, Arc::clone(&is_raised))?;
+    // A flag of its own, since one handler runs after the other and the first signal must not end the process.
+    let is_second = Arc::new(AtomicBool::new(false));
+    flag::register_conditional_shutdown(SIGINT, ENDED, Arc::clone(&is_second))?;
+    flag::register(SIGINT, is_second)?;
     Ok(is_raised)
 }
 
