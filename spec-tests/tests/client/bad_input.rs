@@ -40,9 +40,9 @@ const SOON: &str = "serverSelectionTimeoutMS=300";
 /// What a command is told, and what the only server shows.
 fn refused(shell: Shell, uri: &str) -> (ClientError, String) {
     let world = World::new(shell, uri);
+    world.until("refused", |world| world.error().is_some());
     let command = world.client.command("admin", &rawdoc! { "ping": 1 });
     let error = command.expect_err("it fails");
-    world.until("refused", |world| world.error().is_some());
     let shown = world.error().expect("it is Unknown");
     let status = world.client.servers()[0].to_string();
     // What to do is said behind the reason, or by the reason itself.
@@ -101,6 +101,7 @@ fn another_replica_set(shell: Shell) {
         (standalone(), "belongs to no replica set, not to `rs1`"),
     ] {
         let world = World::of(shell, &[&server], &format!("replicaSet=rs1&{SOON}"));
+        world.until("refused", |world| world.client.servers().is_empty());
         let error = world.client.command("admin", &rawdoc! { "ping": 1 }).expect_err("it fails");
         assert!(has_waited(&error), "{error}");
         let (shown, address) = (error.to_string(), server.address());

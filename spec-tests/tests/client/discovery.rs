@@ -249,6 +249,7 @@ fn the_seed_has_another_name(shell: Shell) {
 fn several_standalone_servers(shell: Shell) {
     let [a, b] = [standalone(), standalone()];
     let world = World::of(shell, &[&a, &b], "serverSelectionTimeoutMS=300");
+    world.until("refused", |world| world.client.servers().is_empty());
     let error = world.client.check_out(&Selector::Any).expect_err("neither is used");
     assert!(error.to_string().contains("name it alone, or leave it out"), "{error}");
     world.client.close();
@@ -272,7 +273,8 @@ fn members_without_end(shell: Shell) {
     let only = member(Role::Primary);
     let hosts: Vec<_> = (0..20_000).map(|at| format!("host-{at}.invalid:27017")).collect();
     change_set(&only, |set| ReplicaSet { hosts, ..set });
-    let world = World::of(shell, &[&only], "replicaSet=rs0");
+    let world = World::of(shell, &[&only], "replicaSet=rs0&serverSelectionTimeoutMS=300");
+    world.until("refused", |world| world.error().is_some());
     let error = world.client.check_out(&Selector::Primary).expect_err("it is not believed");
     assert!(error.to_string().contains("more than 1000 servers"), "{error}");
     assert_eq!(world.client.servers().len(), 1);
