@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use cenote_core::pool::{Maintenance, PoolOptions, ReuseOrder};
+use cenote_core::pool::{Maintenance, OptionValue, PoolOptions, ReuseOrder};
 
 use super::caller_profile::CallerProfile;
 use super::latency::Latency;
@@ -120,7 +120,7 @@ impl Plan {
         let mut options = keep(options);
         let report = &mut SplitMix(seed ^ 0x0a15_73e4);
         options.unanswered_threshold = report.one_in(4).then(|| milliseconds(report, 1, 50));
-        draw_overload_policies(seed, &mut options);
+        draw_policies(seed, &mut options);
         let pauses = &mut SplitMix(seed ^ 0x009a_05e5);
         Self {
             seed,
@@ -203,17 +203,19 @@ fn draw_options(random: &mut SplitMix, services: u8) -> PoolOptions {
     options
 }
 
-/// With a generator of its own, so that worlds stay as they were.
-fn draw_overload_policies(seed: u64, options: &mut PoolOptions) {
+/// Every option from `max_wait_queue_size` on, by its kind alone: one that is new is drawn without a line here.
+fn draw_policies(seed: u64, options: &mut PoolOptions) {
     let random = &mut SplitMix(seed ^ 0x0ef7_10ad);
-    options.max_wait_queue_size = random.one_in(4).then(|| draw_u32(random, 0, 8));
-    if random.one_in(3) {
-        options.codel_target = random.flip().then(|| milliseconds(random, 1, 20));
-        options.codel_interval = Some(milliseconds(random, 1, 50));
+    for (_, option) in options.each().skip_while(|(spec, _)| spec.name != "max_wait_queue_size") {
+        let is_set = random.one_in(3);
+        match option {
+            OptionValue::Count(count) => *count = is_set.then(|| draw_u32(random, 0, 8)),
+            OptionValue::Number(number) => *number = is_set.then(|| random.number()),
+            OptionValue::Time(time) => *time = is_set.then(|| milliseconds(random, 1, 30)),
+            OptionValue::Flag(flag) => *flag = is_set.then_some(true),
+            other => unreachable!("{other:?} is drawn with those before"),
+        }
     }
-    options.overload_backoff = random.one_in(3).then(|| milliseconds(random, 1, 20));
-    options.adaptive_connecting = random.one_in(3).then_some(true);
-    options.predictive_min_pool_size = random.one_in(3).then_some(true);
 }
 
 /// How often services change: in half of the worlds that have services.
