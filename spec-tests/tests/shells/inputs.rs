@@ -121,7 +121,7 @@ fn inputs_of_late_replies_and_new_credentials(shell: Shell) -> Vec<&'static str>
     pool.set_options(options).expect("good options");
     pool.ready();
     for fault in [Fault::Garbage { bytes: 64 }, Fault::Drip { bytes: 8, every: MS(100) }] {
-        block_ping(&endpoint, 1_000);
+        block_ping(&endpoint, 1_500);
         set(&endpoint, at(fault, "ping").times(1));
         let mut connection = pool.check_out().expect("a connection");
         let options = OperationOptions::new().with_timeout(MS(300));

@@ -119,7 +119,7 @@ fn a_late_reply_does_not_cost_the_connection(shell: Shell) {
         (tls(Settings::default()), "maxPoolSize=1"),
     ] {
         let (pool, events) = pool(shell, &endpoint.uri(), options);
-        block_ping(&endpoint, 1_000);
+        block_ping(&endpoint, 1_500);
         time_out(&pool, MS(300));
         let snapshot = pool.snapshot();
         assert_eq!((snapshot.available, snapshot.pending_response), (1, 1));
@@ -161,7 +161,7 @@ fn a_reply_that_was_read_in_part_is_read_to_its_end(shell: Shell) {
 fn a_reply_that_came_long_ago_is_read(shell: Shell) {
     let endpoint = plain();
     let (pool, events) = pool(shell, &endpoint.uri(), "maxPoolSize=1");
-    block_ping(&endpoint, 1_000);
+    block_ping(&endpoint, 1_500);
     time_out(&pool, MS(300));
     thread::sleep(MS(3_500));
     ping(&pool);
@@ -217,7 +217,7 @@ fn a_late_reply_that_breaks_the_protocol_costs_the_connection(shell: Shell) {
         let endpoint = Endpoint::start(settings, ListenOptions::default()).expect("it starts");
         let (pool, events) = pool(shell, &endpoint.uri(), "maxPoolSize=1");
         ping(&pool);
-        block_ping(&endpoint, 600);
+        block_ping(&endpoint, 1_500);
         set(&endpoint, at(fault.clone(), "ping").times(1));
         time_out(&pool, MS(300));
         ping(&pool);
@@ -366,7 +366,7 @@ fn a_close_ends_the_wait(shell: Shell) {
 fn without_the_option_a_timeout_costs_the_connection(shell: Shell) {
     let endpoint = plain();
     let (pool, events) = crate::world::pool(shell, &with(&endpoint.uri(), "maxPoolSize=1"));
-    block_ping(&endpoint, 1_000);
+    block_ping(&endpoint, 1_500);
     time_out(&pool, MS(300));
     assert_eq!(closed(&events, 1), ["error"]);
     assert!(ping(&pool) < MS(10_000));
@@ -378,7 +378,7 @@ fn without_the_option_a_timeout_costs_the_connection(shell: Shell) {
 fn a_connection_that_its_user_marks_is_closed(shell: Shell) {
     let endpoint = plain();
     let (pool, events) = pool(shell, &endpoint.uri(), "maxPoolSize=1");
-    block_ping(&endpoint, 1_000);
+    block_ping(&endpoint, 1_500);
     let mut connection = pool.check_out().expect("a connection");
     let options = OperationOptions::new().with_timeout(MS(300));
     connection.command_with("admin", &a_ping(), options).expect_err("it is late");
@@ -395,7 +395,7 @@ fn warm_up_waits_for_a_late_reply(shell: Shell) {
     for (connections, options) in [(1, "maxPoolSize=1"), (2, "maxPoolSize=2")] {
         let endpoint = plain();
         let (pool, events) = pool(shell, &endpoint.uri(), options);
-        block_ping(&endpoint, 1_000);
+        block_ping(&endpoint, 1_500);
         time_out(&pool, MS(300));
         assert_eq!(pool.warm_up(connections).expect("a warm pool"), connections, "{options}");
         assert_eq!(ends(&events, 1), ["succeeded"]);
@@ -467,7 +467,7 @@ fn a_subscriber_that_blocks_does_not_keep_the_pool_from_closing(shell: Shell) {
     let pool = pool_with_options(shell, &uri, keeping, subscriber);
     pool.ready();
     set(&endpoint, at(Fault::Garbage { bytes: 64 }, "ping").times(1));
-    block_ping(&endpoint, 1_000);
+    block_ping(&endpoint, 1_500);
     time_out(&pool, MS(300));
     let waiter = Arc::clone(&pool);
     let waiting = thread::spawn(move || drop(waiter.check_out_before(Instant::now() + MS(20_000))));

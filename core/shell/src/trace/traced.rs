@@ -1,6 +1,7 @@
 //! A pool or a topology, as far as traces are concerned.
 
 use std::path::PathBuf;
+#[cfg(feature = "tls")]
 use std::sync::{Arc, Weak};
 
 use super::journaled::{DumpedBeside, Journaled};

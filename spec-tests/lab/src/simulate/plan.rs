@@ -213,7 +213,9 @@ fn draw_policies(seed: u64, options: &mut PoolOptions) {
             OptionValue::Number(number) => *number = is_set.then(|| random.number()),
             OptionValue::Time(time) => *time = is_set.then(|| milliseconds(random, 1, 30)),
             OptionValue::Flag(flag) => *flag = is_set.then_some(true),
-            other => unreachable!("{other:?} is drawn with those before"),
+            other @ (OptionValue::Maintenance(_) | OptionValue::ReuseOrder(_)) => {
+                unreachable!("{other:?} is drawn with those before")
+            }
         }
     }
 }
