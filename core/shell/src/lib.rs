@@ -51,6 +51,7 @@
 //! |---|---|
 //! | `tls` | [`MongoConnector`](connection::MongoConnector), [`Client`](client::Client) and monitors: connections as a connection string describes them, with TLS by rustls |
 //! | `srv` | `mongodb+srv://` in clients: SRV and TXT records, looked up on a thread of its own |
+//! | `metadata-services` | `ENVIRONMENT:azure` and `ENVIRONMENT:gcp` of MONGODB-OIDC |
 //! | `snappy`, `zlib` (both on by default), `zstd` | a compressor each |
 //! | `metrics` | OpenTelemetry's metrics of a pool |
 //! | `tokio` | tokio's I/O traits on streams that a pool lends |
@@ -64,6 +65,7 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![warn(missing_debug_implementations)]
 
+pub mod aws;
 pub mod builder;
 #[cfg(feature = "tls")]
 pub mod client;

@@ -101,13 +101,7 @@ fn check_oidc(credential: &Credential) -> Result<(), ConnectionError> {
     if credential.source != "$external" {
         return Err(configuration("MONGODB-OIDC has users in $external only"));
     }
-    if credential.mechanism_properties.is_empty() {
-        return Ok(());
-    }
-    Err(configuration(
-        "no ENVIRONMENT of MONGODB-OIDC is built in: leave authMechanismProperties out, and set a callback that returns \
-         access tokens",
-    ))
+    credential.check_oidc().map_err(|problem| configuration(&problem.to_string()))
 }
 
 /// No environment variable and no metadata service is asked.

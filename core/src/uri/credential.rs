@@ -194,6 +194,29 @@ impl Credential {
         credential
     }
 
+    /// The keys of a user of AWS, or with a session token those of a role, for MONGODB-AWS.
+    ///
+    /// ```
+    /// use cenote_core::uri::Credential;
+    ///
+    /// let secret = "wJalrXUtnFEMI/K7MDENG".to_owned();
+    /// let keys = Credential::of_aws_keys("AKIAI44QH8DHBEXAMPLE", secret.into(), None);
+    /// assert!(!format!("{keys:?}").contains("wJalr"));
+    /// ```
+    #[must_use]
+    pub fn of_aws_keys(
+        access_key: &str,
+        secret_key: Secret,
+        session_token: Option<Secret>,
+    ) -> Self {
+        let mut credential = Self::new(Some(Mechanism::MongodbAws), EXTERNAL);
+        credential.username = Some(access_key.to_owned());
+        credential.password = Some(secret_key);
+        let token = session_token.map(|token| (AWS_SESSION_TOKEN, token));
+        credential.mechanism_properties.extend(token);
+        credential
+    }
+
     /// What a mechanism's properties have to be, together and with the user.
     // AU-07
     fn check_properties(&mut self) -> Result<(), CredentialProblem> {
@@ -230,7 +253,7 @@ impl Credential {
         }
     }
 
-    fn check_oidc(&self) -> Result<(), CredentialProblem> {
+    pub(crate) fn check_oidc(&self) -> Result<(), CredentialProblem> {
         self.check_value(ENVIRONMENT, &["azure", "gcp", "k8s", "test"])?;
         let Some(environment) = self.mechanism_properties.get(ENVIRONMENT) else {
             // Tokens then come from a callback, of which a connection string knows nothing.

@@ -14,7 +14,8 @@ pub enum Mechanism {
     Gssapi,
     /// `MONGODB-AWS`: the access key, the secret key and perhaps the session token of a user of AWS.
     MongodbAws,
-    /// `MONGODB-OIDC`: access tokens, which a callback of the application returns. No `ENVIRONMENT` is built in.
+    /// `MONGODB-OIDC`: access tokens, which a callback of the application returns, or the platform that `ENVIRONMENT`
+    /// names.
     MongodbOidc,
     /// A mechanism of the embedder's own that has no variant here, by its name. No connection string has it.
     Custom(&'static str),

@@ -20,11 +20,6 @@ fn what_is_not_spoken_is_a_configuration_error() {
             "MONGODB-AWS needs an access key ID as the user name and a secret access key as the password: environment \
              variables and metadata services are not asked",
         ),
-        (
-            "mongodb://db/?authMechanism=MONGODB-OIDC&authMechanismProperties=ENVIRONMENT:test",
-            "no ENVIRONMENT of MONGODB-OIDC is built in: leave authMechanismProperties out, and set a callback that \
-             returns access tokens",
-        ),
         ("mongodb://u@db", "SCRAM-SHA-256 needs a password"),
         (
             "mongodb://u:%07@db/?authMechanism=SCRAM-SHA-256",

@@ -267,10 +267,7 @@ fn what_a_credential_must_not_have() {
         (elsewhere, Some("MONGODB-OIDC has users in $external only")),
         (
             with_environment,
-            Some(
-                "no ENVIRONMENT of MONGODB-OIDC is built in: leave authMechanismProperties out, and \
-                                 set a callback that returns access tokens",
-            ),
+            Some("the property TOKEN_RESOURCE is missing: add it to authMechanismProperties"),
         ),
     ] {
         let mut options = options("mongodb://db");

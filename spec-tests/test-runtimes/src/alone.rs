@@ -13,6 +13,15 @@ const VARIABLE: &str = "CENOTE_TEST_ALONE";
 ///
 /// If the test fails there.
 pub fn alone<F: FnOnce()>(test: F) {
+    alone_with(&[], test);
+}
+
+/// The same with these variables in its environment.
+///
+/// # Panics
+///
+/// If the test fails there.
+pub fn alone_with<F: FnOnce()>(variables: &[(&str, &str)], test: F) {
     // The type of a closure is named after the function that it stands in: `executable::module::test::{{closure}}`.
     let name = type_name::<F>().trim_end_matches("::{{closure}}");
     let (_, name) = name.split_once("::").expect("a test in an executable");
@@ -22,6 +31,7 @@ pub fn alone<F: FnOnce()>(test: F) {
     let output = Command::new(env::current_exe().expect("this executable"))
         .args(["--exact", name, "--test-threads=1", "--nocapture"])
         .env(VARIABLE, name)
+        .envs(variables.iter().copied())
         .output()
         .expect("a process");
     let [said, errors] =

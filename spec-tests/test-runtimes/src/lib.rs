@@ -28,7 +28,7 @@ mod runtime;
 mod setup;
 mod shell;
 
-pub use self::alone::alone;
+pub use self::alone::{alone, alone_with};
 pub use self::client::{AnyClient, AnyPin};
 pub use self::pool::{AnyConnection, AnyPool, Cancel, Done};
 pub use self::runtime::AsyncRuntime;

@@ -12,7 +12,7 @@ use cenote_core::error::{BoxError, ConnectionError};
 use cenote_core::log::LogSettings;
 use cenote_core::pool::{Event, PoolOptions};
 use cenote_core::trace::Disclosure;
-use cenote_core::uri::{ConnectionString, UriError};
+use cenote_core::uri::{ConnectionString, Credential, UriError};
 use cenote_shell::builder::{BuildError, Builder, BuiltPool, FromUri};
 use cenote_shell::client::{BuiltClient, ClientBuildError, ClientBuilder};
 use cenote_shell::connection::{Lookup, MongoConnector};
@@ -31,6 +31,8 @@ type OnTopologyEvent = Box<dyn Fn(&TopologyEvent) + Send + Sync>;
 pub type OnFailure = Box<dyn Fn(&Failure<'_>) + Send + Sync>;
 /// Returns access tokens.
 pub type Tokens = Box<dyn Fn(&TokenRequest) -> Result<AccessToken, BoxError> + Send + Sync>;
+/// Returns keys of AWS.
+type AwsKeys = Box<dyn Fn() -> Result<Credential, BoxError> + Send + Sync>;
 /// Resolves host names.
 type Resolver = Box<dyn Fn(Lookup) + Send + Sync>;
 /// Changes options.
@@ -145,6 +147,8 @@ pub struct ClientSetup<'a> {
     pub server_api: Option<ServerApi>,
     /// Returns access tokens.
     pub tokens: Option<Tokens>,
+    /// Returns keys of AWS.
+    pub aws_keys: Option<AwsKeys>,
     /// Authenticates.
     pub mechanism: Option<Arc<dyn SaslMechanism>>,
     /// Takes events.
@@ -216,6 +220,9 @@ impl ClientSetup<'_> {
         }
         if let Some(tokens) = tokens {
             builder = builder.oidc_callback(tokens);
+        }
+        if let Some(keys) = self.aws_keys {
+            builder = builder.aws_credential_provider(keys);
         }
         if let Some(mechanism) = mechanism {
             builder = builder.sasl_mechanism(Shared(mechanism));

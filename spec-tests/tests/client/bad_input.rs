@@ -307,30 +307,23 @@ fn connection_strings_that_are_none() {
 // AU-07, AU-55
 #[tokio::test]
 async fn a_mechanism_that_is_not_supported_is_refused_before_any_connection() {
-    for (mechanism, options) in [
-        ("MONGODB-AWS", ""),
-        ("MONGODB-OIDC", "&authMechanismProperties=ENVIRONMENT:azure,TOKEN_RESOURCE:x"),
-        ("GSSAPI", ""),
-    ] {
-        let user = if mechanism == "GSSAPI" { "user@" } else { "" };
-        // Nothing listens there.
-        let uri = format!("mongodb://{user}127.0.0.1:1/?authMechanism={mechanism}{options}");
-        let clients = [
-            cenote_tokio::Client::new(&uri).err().map(|error| error.to_string()),
-            cenote_mio::Client::new(&uri).err().map(|error| error.to_string()),
-            cenote_shell::client::Client::<cenote_smol::Smol>::builder(&uri)
-                .and_then(cenote_shell::client::ClientBuilder::build)
-                .err()
-                .map(|error| error.to_string()),
-        ];
-        let pools = [
-            cenote_tokio::Pool::connect_to(&uri).err().map(|error| error.to_string()),
-            cenote_mio::Pool::connect_to(&uri).err().map(|error| error.to_string()),
-        ];
-        for error in clients.into_iter().chain(pools) {
-            let error = error.expect("it fails");
-            assert!(error.contains(mechanism), "{error}");
-        }
+    // Nothing listens there.
+    let uri = "mongodb://user@127.0.0.1:1/?authMechanism=GSSAPI";
+    let clients = [
+        cenote_tokio::Client::new(uri).err().map(|error| error.to_string()),
+        cenote_mio::Client::new(uri).err().map(|error| error.to_string()),
+        cenote_shell::client::Client::<cenote_smol::Smol>::builder(uri)
+            .and_then(cenote_shell::client::ClientBuilder::build)
+            .err()
+            .map(|error| error.to_string()),
+    ];
+    let pools = [
+        cenote_tokio::Pool::connect_to(uri).err().map(|error| error.to_string()),
+        cenote_mio::Pool::connect_to(uri).err().map(|error| error.to_string()),
+    ];
+    for error in clients.into_iter().chain(pools) {
+        let error = error.expect("it fails");
+        assert!(error.contains("GSSAPI"), "{error}");
     }
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use bson::rawdoc;
 use cenote_core::client::Selector;
 use cenote_core::error::Stage;
-use cenote_core::uri::{Credential, Mechanism};
+use cenote_core::uri::Credential;
 use cenote_endpoint::{Endpoint, ListenOptions, Settings, User};
 
 use crate::shells::{Shell, on_all_runtimes};
@@ -94,7 +94,7 @@ fn a_credential_that_cannot_be_used_changes_nothing(shell: Shell) {
     let world = world(shell, &only, "");
     let mut without_user = new();
     without_user.username = None;
-    let of_aws = Credential::new(Some(Mechanism::MongodbAws), "$external");
+    let of_aws = Credential::of_aws_keys("AKIA", "eraser".to_owned().into(), None);
     for credential in [without_user, of_aws] {
         let error = world.client.replace_credential(credential).expect_err("it cannot be used");
         assert!(!error.to_string().contains("eraser"), "{error}");

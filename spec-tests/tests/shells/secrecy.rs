@@ -8,10 +8,12 @@ use std::time::{Duration, Instant};
 use std::{env, thread};
 
 use bson::rawdoc;
-use cenote_core::uri::ConnectionString;
+use cenote_core::uri::{ConnectionString, Credential};
 use cenote_endpoint::{AccessToken as Accepted, AwsKey, Settings, User};
 use cenote_shell::oidc::TokenRequest;
 use cenote_tokio::AccessToken;
+
+use cenote_test_runtimes::ClientSetup;
 
 use crate::shell::{Shell, on_all_runtimes, pool_with_tokens};
 use crate::world::{ping, pool, tls, with};
@@ -71,15 +73,27 @@ fn use_tokens(shell: Shell, uri: &str, masked: String) {
 
 fn aws_leaves_no_key_in_memory(shell: Shell) {
     if let Ok(masked) = env::var(CHILD) {
-        let mut uri = unmasked(&masked);
-        use_pool(shell, std::str::from_utf8(&uri).expect("UTF-8"));
-        return look(&mut uri);
+        let (uri, key) = masked.split_once(' ').expect("both");
+        let (uri, key) = (uri.to_owned(), key.to_owned());
+        let mut again = unmasked(&key);
+        use_keys(shell, &uri, key);
+        return look(&mut again);
     }
     let aws_keys = vec![AwsKey::new("AKIA", PASSWORD)];
     let endpoint = tls(Settings { auth: true, aws_keys, ..Settings::default() });
-    let escaped = PASSWORD.replace('%', "%25").replace('/', "%2F").replace(' ', "%20");
-    let uri = endpoint.uri().replacen("//", &format!("//AKIA:{}@", escaped.replace(',', "%2C")), 1);
-    in_a_child(&with(&uri, "authMechanism=MONGODB-AWS"));
+    let uri = with(&endpoint.uri(), "authMechanism=MONGODB-AWS");
+    in_a_child_with(&format!("{uri} {}", masked(PASSWORD.as_bytes())));
+}
+
+fn use_keys(shell: Shell, uri: &str, masked: String) {
+    let provider = move || {
+        let secret = String::from_utf8(unmasked(&masked))?;
+        Ok(Credential::of_aws_keys("AKIA", secret.into(), None))
+    };
+    let setup = ClientSetup { aws_keys: Some(Box::new(provider)), ..ClientSetup::default() };
+    let client = shell.build_client(uri, setup).expect("good options");
+    client.command("zoo", &rawdoc! { "count": "birds" }).expect("it is logged in");
+    client.close();
 }
 
 /// Neither if the server accepts it, nor if it does not.

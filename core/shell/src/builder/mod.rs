@@ -16,8 +16,9 @@ use cenote_core::connect::{AccessToken, SaslMechanism, ServerApi};
 use cenote_core::error::{BoxError, ConnectionError};
 use cenote_core::log::LogSettings;
 use cenote_core::pool::PoolOptions;
-use cenote_core::uri::{ConnectionString, UriError};
+use cenote_core::uri::{ConnectionString, Credential, UriError};
 
+use crate::aws::AwsCredentialProvider;
 use crate::event::PoolEvent;
 use crate::failure::Failure;
 use crate::log;
@@ -73,6 +74,10 @@ pub trait FromUri: Sized {
     /// Takes access tokens for MONGODB-OIDC from `callback`.
     #[must_use]
     fn with_token_callback(self, callback: Arc<TokenCallback>) -> Self;
+
+    /// Takes keys for MONGODB-AWS from `provider`.
+    #[must_use]
+    fn with_aws_credential_provider(self, provider: Arc<AwsCredentialProvider>) -> Self;
 }
 
 /// How many events wait for the subscribers of a pool at most, unless a builder
@@ -123,7 +128,7 @@ impl<P: BuiltPool<Connector: FromUri>> Builder<P> {
 
     /// Authenticates by [MONGODB-OIDC](https://github.com/mongodb/specifications/blob/master/source/auth/auth.md#mongodb-oidc),
     /// with the access tokens that `callback` returns. The connection string has `authMechanism=MONGODB-OIDC`, perhaps a
-    /// user name, and no `authMechanismProperties`: no `ENVIRONMENT` is built in.
+    /// user name, and no `ENVIRONMENT`, which would take the place of the callback.
     ///
     /// The last token is kept for all connections: hello carries it
     /// ([speculative authentication](https://github.com/mongodb/specifications/blob/master/source/auth/auth.md#speculative-authentication)).
@@ -159,6 +164,40 @@ impl<P: BuiltPool<Connector: FromUri>> Builder<P> {
         callback: impl Fn(&TokenRequest) -> Result<AccessToken, BoxError> + Send + Sync + 'static,
     ) -> Self {
         self.0.connector = self.0.connector.with_token_callback(Arc::new(callback));
+        self
+    }
+
+    /// Authenticates by [MONGODB-AWS](https://github.com/mongodb/specifications/blob/master/source/auth/auth.md#mongodb-aws)
+    /// with the keys that `provider` returns, such as those of a container, an instance or a web identity by an SDK of AWS.
+    /// The connection string has `authMechanism=MONGODB-AWS`, and no keys. Without a provider they are those of the
+    /// environment: `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY` and, if it is set, `AWS_SESSION_TOKEN`.
+    ///
+    /// The provider is called for each new connection, and keeps keys that stay valid itself. It may block, for a minute or
+    /// what `timeoutMS` leaves of it, on the thread that [`oidc_callback`](Self::oidc_callback) names, and must not
+    /// use the pool. A panic in it is contained. Its error, which must not hold secrets, is the source of the
+    /// connection's.
+    ///
+    /// ```no_run
+    /// use cenote_shell::builder::{BuildError, Builder, BuiltPool, FromUri};
+    /// use cenote_shell::cenote_core::uri::Credential;
+    /// # fn of_sdk() -> Result<(String, String, String), std::io::Error> { unimplemented!() }
+    ///
+    /// # fn example<P: BuiltPool<Connector: FromUri>>() -> Result<P, BuildError> {
+    /// let uri = "mongodb://db.example.com/?tls=true&authMechanism=MONGODB-AWS";
+    /// Builder::<P>::from_uri(uri)?
+    ///     .aws_credential_provider(|| {
+    ///         let (access, secret, token) = of_sdk()?;
+    ///         Ok(Credential::of_aws_keys(&access, secret.into(), Some(token.into())))
+    ///     })
+    ///     .build()
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn aws_credential_provider(
+        mut self,
+        provider: impl Fn() -> Result<Credential, BoxError> + Send + Sync + 'static,
+    ) -> Self {
+        self.0.connector = self.0.connector.with_aws_credential_provider(Arc::new(provider));
         self
     }
 

@@ -8,9 +8,10 @@ use cenote_core::connect::{AccessToken, SaslMechanism, ServerApi};
 use cenote_core::error::BoxError;
 use cenote_core::log::LogSettings;
 use cenote_core::pool::PoolOptions;
-use cenote_core::uri::{ConnectionString, UriWarning};
+use cenote_core::uri::{ConnectionString, Credential, UriWarning};
 
 use super::{ClientBuildError, ClientPlan};
+use crate::aws::AwsCredentialProvider;
 use crate::builder::{BuildError, Builder, BuiltPool, FromUri};
 use crate::event::PoolEvent;
 use crate::log;
@@ -169,6 +170,19 @@ impl<C: BuiltClient> ClientBuilder<C> {
         let callback: Arc<TokenCallback> = Arc::new(callback);
         self.0.connector = self.0.connector.with_token_callback(Arc::clone(&callback));
         self.0.token_callback = Some(callback);
+        self
+    }
+
+    /// Authenticates by MONGODB-AWS, with the keys that `provider` returns: [`Builder::aws_credential_provider`]. Monitors
+    /// do not authenticate.
+    #[must_use]
+    pub fn aws_credential_provider(
+        mut self,
+        provider: impl Fn() -> Result<Credential, BoxError> + Send + Sync + 'static,
+    ) -> Self {
+        let provider: Arc<AwsCredentialProvider> = Arc::new(provider);
+        self.0.connector = self.0.connector.with_aws_credential_provider(Arc::clone(&provider));
+        self.0.aws_provider = Some(provider);
         self
     }
 

@@ -16,6 +16,7 @@ use super::ClientBuildError;
 #[cfg(feature = "srv")]
 use super::srv::SrvSettings;
 use super::told::SdamSubscribers;
+use crate::aws::AwsCredentialProvider;
 use crate::builder::{BuildError, Builder, BuiltPool};
 use crate::event::PoolEvent;
 #[cfg(feature = "metrics")]
@@ -36,6 +37,7 @@ pub struct ClientPlan<P: BuiltPool> {
     pub(super) sasl_mechanism: Option<Arc<dyn SaslMechanism>>,
     /// The connector has it already.
     pub(super) token_callback: Option<Arc<TokenCallback>>,
+    pub(super) aws_provider: Option<Arc<AwsCredentialProvider>>,
     #[cfg(feature = "srv")]
     pub(super) srv: SrvSettings,
     pub(super) monitoring: MonitorOptions,
@@ -64,6 +66,7 @@ impl<P: BuiltPool> ClientPlan<P> {
             server_api: None,
             sasl_mechanism: None,
             token_callback: None,
+            aws_provider: None,
             #[cfg(feature = "srv")]
             srv: SrvSettings::default(),
             monitoring: MonitorOptions::new(&uri, environment().is_faas()),

@@ -124,6 +124,9 @@ impl<P: BuiltPool<Connector: FromUri>> ClientPlan<P> {
         if let Some(callback) = &self.token_callback {
             connector = connector.with_token_callback(Arc::clone(callback));
         }
+        if let Some(provider) = &self.aws_provider {
+            connector = connector.with_aws_credential_provider(Arc::clone(provider));
+        }
         self.connector = connector;
         Ok(self)
     }

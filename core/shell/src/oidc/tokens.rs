@@ -3,10 +3,11 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use std::{process, thread};
 
-use cenote_core::connect::AccessToken;
+use cenote_core::connect::{AccessToken, EstablishOptions};
 use cenote_core::error::{ConnectionError, Stage};
+use cenote_core::uri::Credential;
 
-use super::{TokenCallback, TokenRequest};
+use super::{TokenCallback, TokenRequest, environment};
 
 /// How long a connection waits for a token at most.
 pub(crate) const LONGEST_WAIT: Duration = Duration::from_secs(60);
@@ -18,6 +19,8 @@ const BETWEEN_CALLS: Duration = Duration::from_millis(100);
 // OI-06
 pub(crate) struct Tokens {
     callback: Arc<TokenCallback>,
+    /// The callback is that of an `ENVIRONMENT`.
+    is_built_in: bool,
     state: Mutex<State>,
     /// A call has ended.
     called: Condvar,
@@ -39,7 +42,18 @@ impl State {
 
 impl Tokens {
     pub(crate) fn new(callback: Arc<TokenCallback>) -> Self {
-        Self { callback, state: Mutex::default(), called: Condvar::new() }
+        Self { callback, is_built_in: false, state: Mutex::default(), called: Condvar::new() }
+    }
+
+    /// Tokens of the platform that the credential names, if it does.
+    // OI-05
+    pub(crate) fn of_environment(credential: &Credential) -> Option<Self> {
+        let callback = environment::callback(credential)?;
+        Some(Self { is_built_in: true, ..Self::new(callback) })
+    }
+
+    pub(crate) const fn is_built_in(&self) -> bool {
+        self.is_built_in
     }
 
     /// The token that connections have used last.
@@ -91,7 +105,8 @@ impl Tokens {
         if let Some(last_call) = last_call {
             thread::sleep(BETWEEN_CALLS.saturating_sub(last_call.elapsed()));
         }
-        let token = self.call(&TokenRequest { username, timeout: left() });
+        let token =
+            self.call(&TokenRequest { username, timeout: left(), version: TokenRequest::VERSION });
         let mut state = self.lock();
         (state.calling, state.last_call) = (None, Some(Instant::now()));
         if let Ok(token) = &token {
@@ -123,22 +138,30 @@ fn failed(how: &str) -> ConnectionError {
 
 /// # Errors
 ///
-/// The callback is missing, or of no use.
-pub(crate) fn check(uses_tokens: bool, has_callback: bool) -> Result<(), ConnectionError> {
-    match (uses_tokens, has_callback) {
-        (true, false) => Err(callback_missing()),
-        (false, true) => {
-            let reason = "a callback for access tokens is for MONGODB-OIDC: add authMechanism=MONGODB-OIDC to the \
-                          connection string";
-            Err(ConnectionError::configuration(Stage::Authentication, reason))
-        }
-        (true, true) | (false, false) => Ok(()),
+/// The callback is missing, or of no use. `tokens` come from either source.
+// OI-01
+pub(crate) fn check(
+    options: &EstablishOptions,
+    tokens: Option<&Tokens>,
+) -> Result<(), ConnectionError> {
+    let configuration = |reason| Err(ConnectionError::configuration(Stage::Authentication, reason));
+    let has_callback = tokens.is_some_and(|tokens| !tokens.is_built_in());
+    let names_environment = options.credential.as_ref().is_some_and(environment::is_named);
+    match (options.uses_access_tokens(), has_callback) {
+        (true, true) if names_environment => configuration(
+            "MONGODB-OIDC takes its access tokens from ENVIRONMENT or from a callback: leave one of them out",
+        ),
+        (true, false) if !names_environment => Err(callback_missing()),
+        (false, true) => configuration(
+            "a callback for access tokens is for MONGODB-OIDC: add authMechanism=MONGODB-OIDC to the connection string",
+        ),
+        (true, true | false) | (false, false) => Ok(()),
     }
 }
 
 pub(crate) fn callback_missing() -> ConnectionError {
-    let reason =
-        "MONGODB-OIDC needs a callback that returns access tokens: set it with `oidc_callback`";
+    let reason = "MONGODB-OIDC needs a callback that returns access tokens: set it with `oidc_callback`, or name an \
+                  ENVIRONMENT in authMechanismProperties";
     ConnectionError::configuration(Stage::Authentication, reason)
 }
 

@@ -3,7 +3,7 @@ use std::time::{Duration, Instant};
 
 use cenote_core::address::ServerAddress;
 use cenote_core::connect::{AccessToken, ConnectionDescription, Establish, EstablishOptions, Step};
-use cenote_core::error::ConnectionError;
+use cenote_core::error::{ConnectionError, Stage};
 use cenote_core::wire::{Flags, WireError};
 
 use super::limit::Limit;
@@ -81,6 +81,24 @@ pub(super) async fn handshake<R: Network>(
     }
 }
 
+/// With the keys of AWS of this connection, if it needs some. What getting them takes is no part of `connectTimeoutMS`.
+// AW-01
+pub(super) async fn with_aws_keys<R: Network>(
+    runtime: &R,
+    settings: &Settings,
+    options: Arc<EstablishOptions>,
+    limit: Limit,
+) -> Result<(Arc<EstablishOptions>, Limit), ConnectionError> {
+    let Some(fetch) = settings.aws_fetch(&options) else { return Ok((options, limit)) };
+    let begin = R::now();
+    let longest = limit.for_callback(LONGEST_WAIT, settings.has_operation_timeout(), R::now);
+    let fetched = hold(runtime, longest, runtime.unblock(fetch)).await;
+    let keys = fetched.map_err(|error| error.at(Stage::Authentication))??;
+    let mut options = EstablishOptions::clone(&options);
+    options.credential = Some(keys);
+    Ok((Arc::new(options), limit.longer_by(R::now().saturating_duration_since(begin))))
+}
+
 impl<'m, R: Network> Conversation<'m, R> {
     pub(super) fn new(messages: &'m mut Messages<R>, settings: &'m Settings, limit: Limit) -> Self {
         let (command_limit, sent_at) = (limit, R::now());
@@ -113,8 +131,10 @@ impl<'m, R: Network> Conversation<'m, R> {
                 }
             }
             Step::Token { refused } => {
-                let limit = limit.at_most(LONGEST_WAIT, R::now);
-                let left = |limit: Deadline| limit.at.saturating_duration_since(R::now());
+                let begin = R::now();
+                let limit =
+                    limit.for_callback(LONGEST_WAIT, settings.has_operation_timeout(), R::now);
+                let left = |limit: Deadline| limit.at.saturating_duration_since(begin);
                 let fetch =
                     settings.token_fetch(refused, limit.next(R::now).map_or(LONGEST_WAIT, left));
                 match hold(runtime, limit, runtime.unblock(fetch)).await {
@@ -122,6 +142,7 @@ impl<'m, R: Network> Conversation<'m, R> {
                     Ok(Err(error)) => establish.failed_with(error),
                     Err(error) => fail(establish, error),
                 }
+                self.limit = self.limit.longer_by(R::now().saturating_duration_since(begin));
             }
             Step::Handshaken(_) | Step::Done(_) => {}
         }

@@ -5,8 +5,10 @@ use crate::connection::operation::{Deadline, OperationLimit};
 /// A time limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Limit {
-    /// For everything.
-    all: Option<Deadline>,
+    /// For opening the connection.
+    opening: Option<Deadline>,
+    /// Of the caller, for everything.
+    caller: Option<Deadline>,
     /// For each wait.
     each: Option<Duration>,
 }
@@ -16,14 +18,13 @@ impl Limit {
     /// whichever comes first.
     // CS-03
     pub(super) fn of(now: Instant, connect_timeout: Duration, caller: Option<Instant>) -> Self {
-        let own = Deadline::after(now, connect_timeout);
-        let caller = caller.map(|at| Deadline::until(now, at));
-        Self { all: own.into_iter().chain(caller).min(), each: None }
+        let opening = Deadline::after(now, connect_timeout);
+        Self { opening, caller: caller.map(|at| Deadline::until(now, at)), each: None }
     }
 
     /// For each wait.
     pub(super) const fn each(each: Option<Duration>) -> Self {
-        Self { all: None, each }
+        Self { opening: None, caller: None, each }
     }
 
     /// In addition, `each` for every command of the handshake.
@@ -34,25 +35,40 @@ impl Limit {
     /// For a command that begins now, together with its reply.
     // ES-06, HS-09, AU-04
     pub(super) fn for_command(self, now: impl FnOnce() -> Instant) -> Self {
-        Self { all: self.next(now), each: None }
+        Self { opening: self.next(now), caller: None, each: None }
     }
 
-    /// For a wait that begins now and takes `longest` at most.
-    pub(super) fn at_most(self, longest: Duration, now: impl Fn() -> Instant) -> Self {
+    /// For a callback that the application gave, from now on: `longest` at most, and what is left where a timeout of the
+    /// whole operation applies. Otherwise neither `connectTimeoutMS` nor `socketTimeoutMS` counts.
+    // OI-03
+    pub(super) fn for_callback(
+        self,
+        longest: Duration,
+        has_operation_timeout: bool,
+        now: impl Fn() -> Instant,
+    ) -> Self {
         let own = Deadline::after(now(), longest);
-        Self { all: self.next(now).into_iter().chain(own).min(), each: None }
+        let applies = self.caller.is_some() || has_operation_timeout;
+        let left = if applies { self.next(now) } else { None };
+        Self { opening: left.into_iter().chain(own).min(), caller: None, each: None }
+    }
+
+    /// The same with more time for opening the connection.
+    pub(super) fn longer_by(self, time: Duration) -> Self {
+        let longer = |it: Deadline| Deadline { at: it.at.checked_add(time).unwrap_or(it.at), ..it };
+        Self { opening: self.opening.map(longer), ..self }
     }
 
     /// For a wait that begins now; `None` is without limit. Reads the clock only if that matters.
     pub(super) fn next(self, now: impl FnOnce() -> Instant) -> Option<Deadline> {
         let each = self.each.and_then(|each| Deadline::after(now(), each));
-        each.into_iter().chain(self.all).min()
+        each.into_iter().chain(self.opening).chain(self.caller).min()
     }
 }
 
 impl From<OperationLimit> for Limit {
     fn from(operation: OperationLimit) -> Self {
-        Self { all: operation.deadline, each: operation.each_wait }
+        Self { opening: None, caller: operation.deadline, each: operation.each_wait }
     }
 }
 
@@ -75,11 +91,26 @@ mod tests {
         assert_eq!(over(Limit::of(now, MS(7), Some(now + MS(9)))), Some(MS(7)));
         let each = Limit::of(now, MS(7), None).and_each_command(Some(MS(5)));
         assert_eq!(over(each), Some(MS(5)));
-        assert_eq!(over(each.at_most(MS(4), || now)), Some(MS(4)));
-        assert_eq!(over(each.at_most(MS(6), || now)), Some(MS(5)));
-        assert_eq!(over(Limit::each(None).at_most(MS(4), || now)), Some(MS(4)));
         // What the clock cannot represent is no limit.
         assert_eq!(over(Limit::each(Some(Duration::MAX))), None);
+    }
+
+    // OI-03
+    #[test]
+    fn a_callback_is_limited_by_the_operation_alone() {
+        let now = Instant::now();
+        let over = |limit: Limit, has_operation_timeout| {
+            let limit = limit.for_callback(MS(9), has_operation_timeout, || now);
+            limit.next(|| now).map(|deadline| deadline.after)
+        };
+        let opening = Limit::of(now, MS(7), None).and_each_command(Some(MS(5)));
+        assert_eq!((over(opening, false), over(opening, true)), (Some(MS(9)), Some(MS(5))));
+        let for_caller = Limit::of(now, MS(7), Some(now + MS(3)));
+        assert_eq!(over(for_caller, false), Some(MS(3)));
+        let longer = Limit::of(now, MS(7), Some(now + MS(9))).longer_by(MS(4)).next(|| now);
+        assert_eq!(longer.map(|it| it.at), Some(now + MS(9)));
+        let longer = Limit::of(now, MS(7), None).longer_by(MS(4)).next(|| now);
+        assert_eq!(longer, Some(Deadline { at: now + MS(11), after: MS(7) }));
     }
 
     #[test]

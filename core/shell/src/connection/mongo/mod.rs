@@ -36,12 +36,13 @@ use cenote_core::error::{ConnectionError, Stage};
 use cenote_core::uri::{ConnectionString, Credential};
 use rustls::{ClientConfig, ClientConnection};
 
-use self::handshake::{Handshake, handshake};
+use self::handshake::{Handshake, handshake, with_aws_keys};
 use self::limit::Limit;
 use self::messages::Messages;
 use self::resolve::Resolver;
 use self::settings::Settings;
 use super::connector::{Connector, DrainReporter, HandshakeReporter, Target};
+use crate::aws::AwsCredentialProvider;
 use crate::builder::FromUri;
 use crate::connection::interrupt::Interrupter;
 use crate::connection::shortage::opening_failed;
@@ -154,6 +155,14 @@ impl<R> MongoConnector<R> {
         self
     }
 
+    /// Takes the keys of AWS for connections that are opened from now on, by this connector and its clones, from
+    /// `provider`: see [`Builder::aws_credential_provider`](crate::builder::Builder::aws_credential_provider).
+    #[must_use]
+    pub fn with_aws_credential_provider(self, provider: Arc<AwsCredentialProvider>) -> Self {
+        self.settings.take_aws_keys_from(provider);
+        self
+    }
+
     /// Resolves host names with `resolver` instead of the system's resolver. It is called on the
     /// runtime and must not block; it may answer later.
     #[must_use]
@@ -259,7 +268,9 @@ impl<R: Network> MongoConnector<R> {
     ) -> Result<R::Connection, ConnectionError> {
         let settings = &self.settings;
         let each_command = settings.each_command(target.deadline.is_some());
-        let (limit, options) = (limit.and_each_command(each_command), settings.options());
+        let limit = limit.and_each_command(each_command);
+        let (options, limit) =
+            with_aws_keys(&messages.runtime, settings, settings.options(), limit).await?;
         let api = options.server_api;
         let opened_with = Arc::clone(&options);
         let Handshake { description, token, .. } =
@@ -356,6 +367,10 @@ impl<R> FromUri for MongoConnector<R> {
 
     fn with_token_callback(self, callback: Arc<TokenCallback>) -> Self {
         Self::with_token_callback(self, callback)
+    }
+
+    fn with_aws_credential_provider(self, provider: Arc<AwsCredentialProvider>) -> Self {
+        Self::with_aws_credential_provider(self, provider)
     }
 }
 

@@ -13,6 +13,7 @@ use cenote_core::wire::{Compressor, CompressorId, MessageLimit, ZlibLevel};
 
 use super::limit::Limit;
 use super::metadata::ClientMetadataStore;
+use crate::aws::{self, AwsCredentialProvider};
 use crate::connection::operation::CommandTimeouts;
 use crate::oidc::{self, TokenCallback, Tokens};
 use crate::runtime::platform::environment;
@@ -29,6 +30,7 @@ pub(super) struct Settings {
     proxy: Option<ProxyOptions>,
     scram: Mutex<ScramCache>,
     tokens: Mutex<Option<Arc<Tokens>>>,
+    aws_provider: Mutex<Option<Arc<AwsCredentialProvider>>>,
 }
 
 impl Settings {
@@ -52,6 +54,7 @@ impl Settings {
             proxy: uri.proxy.clone(),
             scram: Mutex::default(),
             tokens: Mutex::default(),
+            aws_provider: Mutex::default(),
         }
     }
 
@@ -61,16 +64,52 @@ impl Settings {
 
     /// For connections that are opened from now on. Keys of the old password and the old user's token are forgotten.
     pub(super) fn replace_credential(&self, credential: Credential) -> Result<(), ConnectionError> {
+        // Before the metadata is locked, which these are made from.
         let tokens = self.tokens();
-        self.metadata.replace_credential(credential, |options| check(options, tokens.is_some()))?;
+        self.metadata.replace_credential(credential, |options| {
+            self.check_options(options, tokens.as_deref())
+        })?;
         *self.scram() = ScramCache::default();
         tokens.into_iter().for_each(|tokens| tokens.forget());
+        // Those of an environment are made again.
+        let mut tokens = self.tokens.lock().unwrap_or_else(PoisonError::into_inner);
+        tokens.take_if(|tokens| tokens.is_built_in());
         Ok(())
     }
 
     /// Whether connections can authenticate.
     pub(super) fn check(&self) -> Result<(), ConnectionError> {
-        check(&self.options(), self.tokens().is_some())
+        self.check_options(&self.options(), self.tokens().as_deref())
+    }
+
+    fn check_options(
+        &self,
+        options: &EstablishOptions,
+        tokens: Option<&Tokens>,
+    ) -> Result<(), ConnectionError> {
+        aws::check(options, self.aws_provider().is_some())?;
+        // Keys of AWS come with each connection.
+        if !aws::uses_keys(options) {
+            options.check_credential()?;
+        }
+        oidc::check(options, tokens)
+    }
+
+    pub(super) fn take_aws_keys_from(&self, provider: Arc<AwsCredentialProvider>) {
+        *self.aws_provider.lock().unwrap_or_else(PoisonError::into_inner) = Some(provider);
+    }
+
+    fn aws_provider(&self) -> Option<Arc<AwsCredentialProvider>> {
+        self.aws_provider.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Gets the keys of AWS that these options need, for which it blocks as long as the application's provider does.
+    pub(super) fn aws_fetch(
+        &self,
+        options: &EstablishOptions,
+    ) -> Option<impl FnOnce() -> Result<Credential, ConnectionError> + Send + 'static> {
+        let provider = self.aws_provider();
+        aws::uses_keys(options).then_some(move || aws::keys(provider.as_deref()))
     }
 
     pub(super) fn take_tokens_from(&self, callback: Arc<TokenCallback>) {
@@ -100,9 +139,14 @@ impl Settings {
         }
     }
 
-    /// Where access tokens come from.
+    /// Where access tokens come from: the application's callback, or the `ENVIRONMENT` of the credential.
     pub(super) fn tokens(&self) -> Option<Arc<Tokens>> {
-        self.tokens.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        let mut tokens = self.tokens.lock().unwrap_or_else(PoisonError::into_inner);
+        if tokens.is_none() {
+            let options = self.options();
+            *tokens = options.credential.as_ref().and_then(Tokens::of_environment).map(Arc::new);
+        }
+        tokens.clone()
     }
 
     pub(super) fn declare(&self, api: ServerApi) {
@@ -132,6 +176,11 @@ impl Settings {
     pub(super) fn each_command(&self, has_caller_deadline: bool) -> Option<Duration> {
         let each = self.timeouts.operation.or(self.timeouts.socket);
         each.filter(|_| !has_caller_deadline)
+    }
+
+    /// Whether `timeoutMS` is set, and not 0.
+    pub(super) fn has_operation_timeout(&self) -> bool {
+        self.timeouts.operation.is_some_and(|timeout| !timeout.is_zero())
     }
 
     /// For the commands of an open connection.
@@ -164,11 +213,6 @@ impl Settings {
     pub(super) fn scram(&self) -> MutexGuard<'_, ScramCache> {
         self.scram.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-fn check(options: &EstablishOptions, has_token_callback: bool) -> Result<(), ConnectionError> {
-    options.check_credential()?;
-    oidc::check(options.uses_access_tokens(), has_token_callback)
 }
 
 impl fmt::Debug for Settings {
