@@ -187,12 +187,12 @@ fn a_server_that_fails_is_checked_twice_a_second_at_most(shell: Shell) {
     let data =
         rawdoc! { "failCommands": ["hello", "isMaster"], "errorCode": 1234, "appName": name };
     fail_point(&only, data, 5);
-    let options = format!("directConnection=true&appname={name}&serverSelectionTimeoutMS=5000");
+    // With a pause of the usual ten seconds instead, five of them would be too long.
+    let options = format!("directConnection=true&appname={name}&serverSelectionTimeoutMS=20000");
     let begin = Instant::now();
     let world = World::of(shell, &[&only], &options);
     world.ping();
-    let taken = begin.elapsed();
-    assert!((2_000..3_500).contains(&taken.as_millis()), "{taken:?}");
+    assert!(begin.elapsed() >= Duration::from_secs(2), "{:?}", begin.elapsed());
     world.client.close();
 }
 

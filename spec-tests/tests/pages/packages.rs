@@ -256,7 +256,8 @@ fn workflows_call_each_part_of_the_gate_and_of_the_night_once() {
 fn workflows_run_the_three_scripts_and_nothing_else() {
     for workflow in ["ci.yml", "nightly.yml"] {
         let text = text(&root().join(".github/workflows").join(workflow));
-        for line in text.lines().filter_map(|line| line.trim().strip_prefix("- run: ")) {
+        let steps = text.lines().map(|line| line.trim().trim_start_matches("- "));
+        for line in steps.filter_map(|line| line.strip_prefix("run: ")) {
             let (command, parts) = line.split_once(' ').unwrap_or((line, ""));
             match command {
                 "rustup" | ".ci/fetch-specifications" => {}
