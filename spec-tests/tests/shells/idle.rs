@@ -1,18 +1,13 @@
 //! Connections whose peer ends, or speaks, while they are idle.
 
-use std::io::{ErrorKind, Read, Write};
-use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use bson::rawdoc;
 use cenote_core::error::ConnectionError;
 use cenote_core::pool::{CloseReason, Event};
 use cenote_endpoint::{Ending, Endpoint, Settings};
 
-use crate::shell::{AnyPool, Shell, on_all_runtimes};
+use crate::shell::{Shell, on_all_runtimes};
 use crate::world::{Events, closed, ping, plain, pool, tls, with};
 
 /// After this time what was sent has come.
@@ -23,7 +18,6 @@ on_all_runtimes!(
     a_peer_that_speaks_out_of_turn_loses_the_connection,
     a_healthy_connection_stays,
     the_minimum_is_restored_without_a_check_out,
-    behind_a_middlebox_that_closes_what_is_silent,
 );
 
 /// Breaks all connections, and waits until that has reached this side.
@@ -138,68 +132,4 @@ fn the_minimum_is_restored_without_a_check_out(shell: Shell) {
     });
     assert_eq!(closed(&events, 3), ["error"; 3]);
     assert!(!is_cleared(&events));
-}
-
-/// Forwards connections to `server`, and closes each that is silent, while it is to.
-fn middlebox(server: &Endpoint, closes: &Arc<AtomicBool>) -> u16 {
-    let address = server.address().to_string();
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
-    let port = listener.local_addr().expect("a port").port();
-    let closes = Arc::clone(closes);
-    thread::spawn(move || {
-        for client in listener.incoming() {
-            let client = client.expect("a connection");
-            let server = TcpStream::connect(&address).expect("a connection");
-            for (from, to) in [(&client, &server), (&server, &client)] {
-                let (from, to) = (from.try_clone().expect("it"), to.try_clone().expect("it"));
-                let closes = Arc::clone(&closes);
-                thread::spawn(move || forward(from, to, &closes));
-            }
-        }
-    });
-    port
-}
-
-fn forward(mut from: TcpStream, mut to: TcpStream, closes: &AtomicBool) {
-    from.set_read_timeout(Some(Duration::from_millis(100))).expect("a timeout");
-    let mut bytes = [0; 4096];
-    loop {
-        match from.read(&mut bytes) {
-            Ok(count @ 1..) if to.write_all(&bytes[..count]).is_ok() => {}
-            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
-                if closes.load(Ordering::Relaxed) {
-                    break;
-                }
-            }
-            Ok(_) | Err(_) => break,
-        }
-    }
-    for stream in [from, to] {
-        let _ = stream.shutdown(Shutdown::Both);
-    }
-}
-
-fn behind_a_middlebox_that_closes_what_is_silent(shell: Shell) {
-    let endpoint = plain();
-    let closes = Arc::new(AtomicBool::new(false));
-    let port = middlebox(&endpoint, &closes);
-    let (pool, events) = pool(shell, &format!("mongodb://127.0.0.1:{port}/"));
-    let all = |pool: &Arc<dyn AnyPool>| {
-        let connections: Vec<_> = (0..5).map(|_| pool.check_out().expect("it works")).collect();
-        for mut connection in connections {
-            let reply = connection.command("admin", &rawdoc! { "ping": 1 });
-            assert_eq!(reply.expect("a reply").get_f64("ok").ok(), Some(1.0));
-        }
-    };
-    all(&pool);
-    closes.store(true, Ordering::Relaxed);
-    // Only the test and the thread that accepts have it now.
-    wait_for("silence", || Arc::strong_count(&closes) == 2);
-    closes.store(false, Ordering::Relaxed);
-    // A runtime hears of it when it has time.
-    wait_for("looks", || pool.snapshot().available == 0);
-    all(&pool);
-    assert_eq!(pool.snapshot().connections_created, 10);
-    assert!(!is_cleared(&events));
-    assert_eq!(closed(&events, 5), ["error"; 5]);
 }

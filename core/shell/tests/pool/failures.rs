@@ -310,6 +310,9 @@ fn an_operation_that_is_interrupted_fails_also_when_it_succeeds<R: TestRuntime>(
             outcome
         });
         assert!(matches!(outcome, Err(OperationError::Interrupted(_))), "{outcome:?}");
+        assert!(outcome.expect_err("it is").is_retryable());
+        assert!(connection.run(|_| Ok(())).is_err(), "later operations fail, too");
+        assert!(idle.is_stale());
         assert_eq!(take(&reported), []);
         pool.ready();
     }

@@ -1,4 +1,4 @@
-//! Many threads, some of whose check-outs time out.
+//! Many threads, some of whose check-outs time out or are cancelled.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
@@ -23,7 +23,10 @@ fn the_pool_size_holds_and_nothing_is_lost<R: TestRuntime>() {
                     if (thread + round) % 5 == 0 {
                         // In time, or not, or already too late.
                         let timeout = Duration::from_micros((thread * 7 + round * 13) % 300);
-                        drop(pool.check_out_before(Instant::now() + timeout));
+                        drop(match round % 2 == 0 && R::CAN_GIVE_UP {
+                            true => R::check_out_or_give_up(pool, timeout),
+                            false => Some(pool.check_out_before(Instant::now() + timeout)),
+                        });
                     }
                     let Ok(mut connection) = pool.check_out() else { continue };
                     assert!(out.fetch_add(1, Ordering::SeqCst) < MAX);

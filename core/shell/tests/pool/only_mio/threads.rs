@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use cenote_core::error::{ConnectionError, Stage};
-use cenote_mio::{Builder, Connector, EventLoop, HandshakeReporter, OperationError, Pool, Target};
+use cenote_mio::{Builder, Connector, EventLoop, HandshakeReporter, Pool, Target};
 
 use crate::pool::world::{Gate, at_most, builder, checked, failure, ready, until};
 
@@ -129,56 +129,6 @@ fn a_subscriber_may_close_the_pool() {
         pool.close();
         assert_eq!(gate.alive(), [0; 0], "{name}");
     }
-}
-
-#[test]
-fn an_interrupt_fails_the_operation_and_later_ones() {
-    let gate = Gate::open();
-    let (pool, _) = ready::<EventLoop>(&gate, at_most(2));
-    let mut busy = pool.check_out().unwrap();
-    let idle = pool.check_out().unwrap();
-    let outcome = busy.run(|_| {
-        pool.clear(failure(), true);
-        until(|| idle.is_interrupted()); // After this one.
-        Err::<(), _>(failure())
-    });
-    assert!(matches!(outcome, Err(OperationError::Interrupted(_))), "{outcome:?}");
-    assert!(outcome.unwrap_err().is_retryable());
-    // Later operations fail, too.
-    assert!(busy.run(|_| Ok(())).is_err());
-    assert!(idle.is_stale() && idle.is_interrupted());
-    drop((busy, idle));
-    until(|| gate.alive().is_empty());
-}
-
-/// The event loop goes on.
-#[test]
-fn a_connector_that_panics_fails_only_its_check_out() {
-    struct Panics;
-    impl Connector<EventLoop> for Panics {
-        type Connection = u64;
-        type Error = ConnectionError;
-
-        async fn connect(
-            &self,
-            target: Target,
-            _: HandshakeReporter,
-        ) -> Result<u64, ConnectionError> {
-            if target.connection_id == 1 {
-                std::panic::resume_unwind(Box::new("on purpose"));
-            }
-            let event_loop = target.runtime;
-            event_loop.sleep_until(Instant::now() + Duration::from_millis(1)).await;
-            let number = event_loop.on_thread(move || target.connection_id).await;
-            number.map_err(|error| ConnectionError::network(Stage::Tcp, error))
-        }
-    }
-    let builder = Builder::new("db.example.com".parse().unwrap(), Panics);
-    let pool = checked(builder).build().unwrap();
-    pool.ready();
-    assert_eq!(pool.check_out().unwrap_err().name(), "ConnectionError");
-    assert_eq!(*pool.check_out().unwrap(), 2);
-    pool.close();
 }
 
 /// The check-out is given up, but not the work for it.

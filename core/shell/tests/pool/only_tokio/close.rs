@@ -93,13 +93,3 @@ async fn close_before_returns_with_the_last_check_in() {
     assert_eq!(began.elapsed(), Duration::from_secs(1));
     check_in.await.unwrap();
 }
-
-#[tokio::test(start_paused = true)]
-async fn a_deadline_that_has_passed_closes_the_pool() {
-    let gate = Gate::open();
-    let (pool, _) = ready(&gate, PoolOptions::default());
-    let held = pool.check_out().await.unwrap();
-    assert_eq!(pool.close_before(Instant::now()).await, Err(CloseTimeout { in_use: 1 }));
-    assert_eq!(pool.snapshot().status, Status::Closed);
-    drop(held);
-}

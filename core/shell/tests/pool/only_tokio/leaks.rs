@@ -4,10 +4,9 @@ use std::panic::{Location, resume_unwind};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use cenote_core::error::PoolError;
-use cenote_core::pool::{PoolOptions, Purpose};
+use cenote_core::pool::PoolOptions;
 use cenote_tokio::{LeakReport, Pool};
-use tokio::time::{Instant, sleep};
+use tokio::time::sleep;
 
 use super::world::{Gate, at_most, builder, settle};
 
@@ -71,32 +70,6 @@ async fn a_report_says_what_where_and_for_how_long() {
     pass(LIMIT * 2).await;
     assert_eq!(lines(&reports), [line!() - 2]);
     drop(held);
-}
-
-#[tokio::test(start_paused = true)]
-async fn every_way_to_check_out_knows_its_caller() {
-    let (pool, reports) = with_reports(PoolOptions::default().with_leak_detection_threshold(LIMIT));
-    let later = Instant::now() + LIMIT;
-    let first = line!() + 1;
-    let held = [
-        pool.check_out_before(later).await.unwrap(),
-        pool.check_out_for(Purpose::Cursor, None).await.unwrap(),
-    ];
-    pass(LIMIT).await;
-    assert_eq!(lines(&reports), [first + 1, first + 2]);
-    drop(held);
-
-    let held = pool.try_check_out().unwrap();
-    pass(LIMIT).await;
-    assert_eq!(lines(&reports), [line!() - 2]);
-    drop(held);
-
-    let scope = async |_: &mut _| {
-        pass(LIMIT).await;
-        Ok::<_, PoolError>(())
-    };
-    pool.with_connection(scope).await.unwrap();
-    assert_eq!(lines(&reports), [line!() - 1]);
 }
 
 #[tokio::test(start_paused = true)]

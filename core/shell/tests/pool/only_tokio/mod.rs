@@ -5,8 +5,6 @@ mod close;
 mod handshake;
 mod idle;
 mod leaks;
-mod lifecycle;
-mod many;
 mod metrics;
 mod recording;
 mod runtimes;

@@ -5,39 +5,7 @@ use std::time::Duration;
 
 use cenote_core::pool::Event;
 
-use super::world::{Gate, at_most, builder, ready, settle};
-
-/// Calls before and after a check-in do not change which caller gets the connection.
-#[tokio::test(start_paused = true)]
-async fn callers_that_wait_go_first() {
-    let gate = Gate::open();
-    let (pool, _) = ready(&gate, at_most(1));
-    let held = pool.check_out().await.unwrap();
-    let order = Arc::new(Mutex::new(Vec::new()));
-    let waiting: Vec<_> = (0..3)
-        .map(|number| {
-            let (pool, order) = (pool.clone(), Arc::clone(&order));
-            tokio::spawn(async move {
-                let connection = pool.check_out().await.unwrap();
-                order.lock().unwrap().push(number);
-                assert!(pool.try_check_out().unwrap().is_none());
-                drop(connection);
-                // Another one waits, so that it has got the connection.
-                assert!(number == 2 || pool.try_check_out().unwrap().is_none());
-            })
-        })
-        .collect();
-    settle().await;
-    assert!(pool.try_check_out().unwrap().is_none());
-    assert_eq!(pool.snapshot().waiting, 3, "it never waits itself");
-    drop(held);
-    assert!(pool.try_check_out().unwrap().is_none(), "it is delivered to the first caller");
-    for task in waiting {
-        task.await.unwrap();
-    }
-    assert_eq!(*order.lock().unwrap(), [0, 1, 2]);
-    assert!(pool.try_check_out().unwrap().is_some());
-}
+use super::world::{Gate, at_most, builder, ready};
 
 // CO-10.
 #[tokio::test(start_paused = true)]

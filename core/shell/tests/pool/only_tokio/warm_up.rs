@@ -21,32 +21,3 @@ async fn cancelled_it_leaves_its_connections_to_the_pool() {
         assert_eq!(pool.warm_up(5).await.unwrap(), 5);
     }
 }
-
-/// Whatever the pool's limits are.
-#[tokio::test(start_paused = true)]
-async fn concurrent_calls_do_not_wait_for_each_other() {
-    for max in 1..12 {
-        for connecting in 1..6 {
-            let gate = Gate::closed();
-            let (pool, _) = ready(&gate, at_most(max).with_max_connecting(connecting));
-            let warming: Vec<_> = (0..4)
-                .map(|_| {
-                    let pool = pool.clone();
-                    tokio::spawn(async move { pool.warm_up(8).await.unwrap() })
-                })
-                .collect();
-            for _ in 0..max {
-                gate.admit(1);
-                settle().await;
-            }
-            gate.admit(32);
-            for task in warming {
-                let had = timeout(Duration::from_secs(1), task).await;
-                had.unwrap_or_else(|_| panic!("max {max}, connecting {connecting}")).unwrap();
-            }
-            let snapshot = pool.snapshot();
-            assert_eq!((snapshot.in_use, snapshot.waiting), (0, 0), "{snapshot}");
-            assert!(snapshot.available >= max.min(8), "{snapshot}");
-        }
-    }
-}
