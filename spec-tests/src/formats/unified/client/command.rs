@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use bson::{Bson, Document, RawDocumentBuf, doc};
-use cenote_core::client::Selector;
+use cenote_core::client::{OverloadRetries, Selector};
 use cenote_core::pool::{Purpose, ServiceId};
 use cenote_shell::connection::operation::OperationOptions;
 use serde_json::{Value, json};
@@ -66,6 +66,9 @@ impl Command {
     }
 }
 
+/// Of the random numbers by which pauses are drawn: a file is played with the same pauses each time.
+const HALF: u64 = 1 << 63;
+
 /// Names of commands as the options of operations want them, which drivers have in their code.
 fn interned(name: Option<&String>) -> &'static str {
     static NAMES: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
@@ -80,12 +83,6 @@ fn interned(name: Option<&String>) -> &'static str {
 }
 
 impl Client {
-    /// How often an operation is tried again when the server has too much to do.
-    const ADAPTIVE_RETRIES: u32 = 2;
-
-    /// The longest pause before the first of them; twice as long before the next.
-    const BACKOFF: Duration = Duration::from_millis(100);
-
     /// Runs a command in an implicit session; returns the reply and its connection.
     ///
     /// # Errors
@@ -117,10 +114,15 @@ impl Client {
         if !self.is_limited(&command) {
             self.add_legacy_limits(&mut command);
         }
-        let mut retries = 0;
+        let mut overloads = self.client.overload_retries();
+        let mut is_first = true;
         loop {
             match self.attempt(&command) {
-                Err(failure) if self.may_try_again(&command, &failure, retries) => retries += 1,
+                Err(failure)
+                    if self.may_try_again(&command, &failure, is_first, &mut overloads) =>
+                {
+                    is_first = false;
+                }
                 outcome => return outcome,
             }
         }
@@ -238,23 +240,34 @@ impl Client {
         self.operations.fetch_add(1, Ordering::Relaxed)
     }
 
-    fn may_try_again(&self, command: &Command, failure: &Failure, retries: u32) -> bool {
+    /// Waits before it says so, if it must.
+    fn may_try_again(
+        &self,
+        command: &Command,
+        failure: &Failure,
+        is_first: bool,
+        overloads: &mut OverloadRetries,
+    ) -> bool {
         if self.is_limited(command) {
             return false; // A driver tries again within the time that is left.
         }
-        if failure.is_overload() && failure.code().is_some() {
-            let again = retries < Self::ADAPTIVE_RETRIES;
-            if again {
-                thread::sleep(Self::BACKOFF * 2_u32.pow(retries));
-            }
-            return again;
+        if let (true, Some(error)) = (failure.is_overload(), failure.connection_error()) {
+            // No file sets `enableOverloadRetargeting`, so that it does not matter which server it was.
+            let server = &self.uri.hosts[0];
+            let pause = overloads.again_after(error, server, HALF);
+            pause.into_iter().for_each(thread::sleep);
+            return pause.is_some();
         }
         let is_safe = match command.safety {
             Safety::Read => self.uri.retries.retry_reads != Some(false),
             Safety::Write => self.retries_writes(),
             Safety::Unknown => false,
         };
-        is_safe && retries == 0 && failure.is_retryable()
+        let is_again = is_safe && is_first && failure.is_retryable();
+        if is_again {
+            overloads.count_other();
+        }
+        is_again
     }
 
     fn retries_writes(&self) -> bool {

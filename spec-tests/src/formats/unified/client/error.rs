@@ -107,7 +107,7 @@ impl Failure {
     }
 
     /// The connection's error, be it in use or being established.
-    fn connection_error(&self) -> Option<&ConnectionError> {
+    pub(super) fn connection_error(&self) -> Option<&ConnectionError> {
         match self.root()? {
             ClientError::Pool(error) => match error.error() {
                 CheckOutError::EstablishFailed { cause } => Some(cause),
