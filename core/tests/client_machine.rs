@@ -305,6 +305,27 @@ fn a_server_that_is_removed_is_closed_in_order() {
 
 /// The server where the operation has just failed is taken if there is no other.
 // SS-16
+/// A server that may be replaced by a newer one ends no selection, until all are such.
+// SS-13, ST-13
+#[test]
+fn servers_of_other_wire_versions_end_a_selection_together() {
+    let (mut client, mut out) = client("mongodb://a,b/?replicaSet=rs");
+    client.handle(Instant::ORIGIN, request(1, Some(30)), &mut out).expect("the first");
+    let metadata = ClientMetadata::new(None, &Environment::default()).expect("short enough");
+    let options = EstablishOptions::for_client(&metadata).for_monitor();
+    let newer = rawdoc! { "ok": 1, "helloOk": true, "minWireVersion": 999, "maxWireVersion": 999 };
+    let hello = ConnectionDescription::from_reply(&newer, &options).expect("a hello");
+    let error = hello.check_wire_versions(&"a".parse().expect("a host")).expect_err("it is newer");
+    let mut told = Vec::new();
+    for server in [ServerId(1), ServerId(2)] {
+        let (socket, error) = (SocketId(1), error.clone());
+        let input = Input::SocketFailed { server, socket, error };
+        client.handle(Instant::ORIGIN, input, &mut out).expect("it was asked for");
+        told.push(refused(std::mem::take(&mut out)).len());
+    }
+    assert_eq!((told, client.waiting()), (vec![0, 1], 0));
+}
+
 #[test]
 fn avoided_servers_come_last() {
     let (mut client, mut out) = client("mongodb://a,b/?replicaSet=rs");
