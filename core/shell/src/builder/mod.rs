@@ -178,16 +178,18 @@ impl<P: BuiltPool<Connector: FromUri>> Builder<P> {
     /// connection's.
     ///
     /// ```no_run
+    /// use std::fs;
+    ///
     /// use cenote_shell::builder::{BuildError, Builder, BuiltPool, FromUri};
     /// use cenote_shell::cenote_core::uri::Credential;
-    /// # fn of_sdk() -> Result<(String, String, String), std::io::Error> { unimplemented!() }
     ///
     /// # fn example<P: BuiltPool<Connector: FromUri>>() -> Result<P, BuildError> {
     /// let uri = "mongodb://db.example.com/?tls=true&authMechanism=MONGODB-AWS";
     /// Builder::<P>::from_uri(uri)?
     ///     .aws_credential_provider(|| {
-    ///         let (access, secret, token) = of_sdk()?;
-    ///         Ok(Credential::of_aws_keys(&access, secret.into(), Some(token.into())))
+    ///         let access = fs::read_to_string("/run/secrets/aws/access_key")?;
+    ///         let secret = fs::read_to_string("/run/secrets/aws/secret_key")?;
+    ///         Ok(Credential::of_aws_keys(&access, secret.into(), None))
     ///     })
     ///     .build()
     /// # }
