@@ -147,10 +147,13 @@ impl<R: Runtime, K: Connector<R>> Future for Timer<R, K> {
 
 impl<R: Runtime, K: Connector<R>> Drop for Timer<R, K> {
     /// Dropped before the pool is closed, the timer's runtime has shut down, unless this is the timer of
-    /// the process from which the pool was forked.
+    /// the process from which the pool was forked. Dropped later, it leaves subscribers to the caller that closed the
+    /// pool: a client has them told of its pools in their order.
     fn drop(&mut self) {
-        let is_current = self.driver.lock().timer.number == self.number;
-        if is_current {
+        let inner = self.driver.lock();
+        let has_ended_early = inner.timer.number == self.number && !inner.is_closed();
+        drop(inner);
+        if has_ended_early {
             self.driver.runtime_ended();
         }
     }
