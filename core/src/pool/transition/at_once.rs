@@ -66,7 +66,7 @@ impl<S: PoolTypes> PoolState<S> {
         conn: S::Conn,
         out: &mut impl ActionSink<S>,
     ) -> Result<(), S::Conn> {
-        if !self.queue.is_empty() || !self.is_quiet(now) || !self.is_reusable(id, now) {
+        if !self.queue.is_empty() || !self.is_quiet(now) || !self.is_fit(id, now) {
             return Err(conn);
         }
         self.now = now;
@@ -129,7 +129,7 @@ impl<S: PoolTypes> PoolState<S> {
         conn: S::Conn,
         out: &mut impl ActionSink<S>,
     ) -> Result<(S::Waiter, S::Conn), S::Conn> {
-        if !self.is_quiet(now) || !self.is_reusable(id, now) || self.has_work_for_queue(now) {
+        if !self.is_quiet(now) || !self.is_fit(id, now) || self.has_work_for_queue(now) {
             return Err(conn);
         }
         let Some(request) = self.queue.pop() else { return Err(conn) };
@@ -189,9 +189,9 @@ impl<S: PoolTypes> PoolState<S> {
         self.settings.has_queue_policy || self.queue.next_deadline().is_some_and(|due| due < now)
     }
 
-    /// Whether a connection is in use and may be used again at this time.
+    /// Whether a connection is in use and not unfit at this time.
     #[inline(always)]
-    fn is_reusable(&self, id: ConnId, now: Instant) -> bool {
+    fn is_fit(&self, id: ConnId, now: Instant) -> bool {
         let Some(connection) = self.connections.get(id) else { return false };
         matches!(connection.state, ConnState::InUse { .. })
             && self.reason_to_close(connection, now).is_none()

@@ -239,18 +239,15 @@ const STEPS_MAX: usize = 256;
 #[cfg(test)]
 mod tests {
     use cenote_core::pool::OptionSpec;
-    use cenote_replay::random::SplitMix;
 
     use super::*;
 
     /// An option that is never drawn is never tested.
     #[test]
     fn each_option_is_drawn() {
-        let mut random = SplitMix(1);
         let mut drawn = std::collections::BTreeSet::new();
-        for _ in 0..100 {
-            let bytes = std::array::from_fn(|_| random.below(256) as u8);
-            let mut options = decode_options(bytes);
+        for byte in 0..=u8::MAX {
+            let mut options = decode_options([byte; OPTIONS_LEN]);
             drawn.extend(options.each().filter(|(_, it)| it.is_set()).map(|(spec, _)| spec.name));
         }
         assert_eq!(drawn.len(), OptionSpec::TABLE.len(), "{drawn:?}");
