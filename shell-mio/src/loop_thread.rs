@@ -146,3 +146,32 @@ impl Drop for EndOnDrop {
         self.0.end();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn it_is_waited_for_until_the_deadline() {
+        let has_ended = Arc::new(AtomicBool::new(false));
+        let (end, ended) = channel::<()>();
+        let running = Running::start("slow", {
+            let has_ended = Arc::clone(&has_ended);
+            move || {
+                let _ = ended.recv();
+                thread::sleep(Duration::from_millis(20));
+                has_ended.store(true, Ordering::SeqCst);
+            }
+        });
+        let thread = LoopThread(Mutex::new(Some(running.expect("a thread"))));
+        thread.join(Some(Instant::now()));
+        assert!(thread.running().is_some(), "it is still there");
+        drop(end);
+        thread.join(None);
+        assert!(has_ended.load(Ordering::SeqCst));
+    }
+}
