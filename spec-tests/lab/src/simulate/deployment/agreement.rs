@@ -13,7 +13,7 @@ use super::world::World;
 
 impl World<'_> {
     /// A server that is described as usable has a ready pool; one that is Unknown because it failed has none. Each server
-    /// has a pool, unless it is about to be added or removed.
+    /// has a pool, unless it is about to be added or removed, and the pool knows how long a round trip takes at least (CS-14).
     pub(super) fn expect_agreement(&self) -> Result<(), String> {
         let client = &self.client;
         let description = client.state.description();
@@ -28,6 +28,17 @@ impl World<'_> {
                 None if client.will_add(address)
                     && (expected != Some(Status::Ready) || described.is_load_balancer) => {}
                 _ => return Err(format!("{address} is {described}, and its pool is {status:?}")),
+            }
+        }
+        for (id, server) in client.servers.iter().filter(|(_, server)| !server.is_removed) {
+            let round_trip = client.state.monitor(*id).and_then(Monitor::round_trip);
+            let minimum =
+                round_trip.map(|it| it.minimum).filter(|it| server.min_round_trip != Some(*it));
+            if let Some(minimum) = minimum {
+                let (address, told) = (&server.address, server.min_round_trip);
+                return Err(format!(
+                    "{address}: a round trip takes {minimum:?}, and its pool knows {told:?}"
+                ));
             }
         }
         let mut others = client.by_address.keys().filter(|it| description.server(it).is_none());

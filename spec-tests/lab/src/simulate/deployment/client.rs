@@ -198,7 +198,10 @@ impl World<'_> {
 
     fn change_pool(&mut self, server: ServerId, change: PoolChange) -> Result<(), String> {
         match change {
-            PoolChange::Ready => self.feed_pool(server, pool::Input::Ready),
+            PoolChange::Ready => {
+                self.client.judge.made_ready(server)?;
+                self.feed_pool(server, pool::Input::Ready)
+            }
             PoolChange::Clear { cause, interrupt, service } => {
                 if service.is_none() {
                     self.expect_failed(server, &cause)?;
@@ -206,7 +209,12 @@ impl World<'_> {
                 let cause = self.now.as_nanos();
                 self.feed_pool(server, pool::Input::Clear { cause, interrupt, service })
             }
-            PoolChange::MinRoundTrip(_) => Ok(()),
+            PoolChange::MinRoundTrip(time) => {
+                if let Some(server) = self.client.server(server) {
+                    server.min_round_trip = Some(time);
+                }
+                Ok(())
+            }
         }
     }
 

@@ -1,6 +1,6 @@
 //! What the topology promises to embedders and to subscribers of its events.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use cenote_core::address::ServerAddress;
@@ -27,6 +27,8 @@ pub(super) struct Judge {
     phase: Phase,
     elections: Elections,
     set_name: Option<String>,
+    /// The servers that this input has described.
+    described: BTreeSet<Arc<ServerAddress>>,
 }
 
 /// Where the history is.
@@ -57,6 +59,7 @@ impl Judge {
             phase: Phase::Before,
             elections: Elections::default(),
             set_name: options.set_name.clone(),
+            described: BTreeSet::new(),
         }
     }
 
@@ -111,6 +114,7 @@ impl Judge {
                 }
             }
             Event::ServerDescriptionChanged { address, previous, new } => {
+                self.described.insert(Arc::clone(address));
                 let last = self.open.insert(Arc::clone(address), Arc::clone(new));
                 let last = last.ok_or_else(|| format!("{address} is not open"))?;
                 if !is_same(&last, previous) {
@@ -140,6 +144,33 @@ impl Judge {
         self.added.get(address) == Some(&id)
     }
 
+    /// A check has succeeded, of which subscribers are told before what it has found (SE-02).
+    ///
+    /// # Errors
+    ///
+    /// They know already.
+    pub(super) fn checked(&self, address: &ServerAddress) -> Result<(), String> {
+        match self.described.contains(address) {
+            true => Err(format!("{address}: what a check has found is told before its end")),
+            false => Ok(()),
+        }
+    }
+
+    /// A pool is made ready when subscribers know that its server can be used, and not before (SD-04, SD-05).
+    ///
+    /// # Errors
+    ///
+    /// What they know.
+    pub(super) fn made_ready(&self, id: ServerId) -> Result<(), String> {
+        let its = self.added.iter().find(|(_, its)| **its == id);
+        match its.is_some_and(|(address, _)| self.told.is_usable(address)) {
+            true => Ok(()),
+            false => {
+                Err(format!("the pool of {id:?} is made ready, and events tell of {}", self.told))
+            }
+        }
+    }
+
     /// What the topology is told. Returns the server that it is about.
     pub(super) fn feed(&mut self, input: &Input) -> Option<Arc<ServerAddress>> {
         let about = match input {
@@ -161,6 +192,7 @@ impl Judge {
         about: &[Arc<ServerAddress>],
         description: &Arc<TopologyDescription>,
     ) -> Result<(), String> {
+        self.described.clear();
         if self.phase == Phase::Open {
             about.iter().try_for_each(|it| self.elections.believed(it, description))?;
         }

@@ -143,9 +143,11 @@ impl World<'_> {
         let is_beating = self.beating.contains(&server);
         let (before, after) = match event {
             Event::ServerHeartbeatStarted { .. } => (false, true),
-            Event::ServerHeartbeatSucceeded { .. } | Event::ServerHeartbeatFailed { .. } => {
+            Event::ServerHeartbeatSucceeded { .. } => {
+                self.client.judge.checked(address)?;
                 (true, false)
             }
+            Event::ServerHeartbeatFailed { .. } => (true, false),
             Event::ServerDescriptionChanged { .. } | _ => (is_beating, is_beating),
         };
         if is_beating != before {

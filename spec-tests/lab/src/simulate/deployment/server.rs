@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
+use std::time::Duration;
 
 use bson::RawDocumentBuf;
 use cenote_core::address::ServerAddress;
@@ -25,6 +26,8 @@ pub(super) struct Server {
     pub(super) subject: Subject,
     pub(super) pool_clock: Clock,
     pub(super) accounting: Accounting,
+    /// As the pool was told.
+    pub(super) min_round_trip: Option<Duration>,
     pub(super) is_removed: bool,
 }
 
@@ -81,6 +84,7 @@ impl Server {
             subject: Subject::new(options, judges)?,
             pool_clock: Clock::default(),
             accounting: Accounting::default(),
+            min_round_trip: None,
             is_removed: false,
         })
     }
