@@ -18,6 +18,8 @@ use cenote_core::error::{CommandError, ConnectionError, Stage};
 use cenote_core::monitor::{MonitorOptions, SocketId};
 use cenote_core::pool::Instant;
 use cenote_core::topology::{ServerId, TopologyOptions};
+use cenote_core::trace::topology::{Replay, StepInput};
+use cenote_core::trace::{Disclosure, TraceInfo};
 use cenote_core::uri::ConnectionString;
 use cenote_core::uri::srv::{LookupError, SrvAnswers, SrvRecord};
 
@@ -141,6 +143,52 @@ fn what_makes_no_sense_is_given_back() {
     // Of a server that was removed: ignored.
     client.handle(Instant::ORIGIN, Input::Close, &mut out).expect("at any time");
     client.handle(Instant::ORIGIN, failed(1, 1), &mut out).expect("it was there");
+}
+
+/// One that is answered at once is not, and a server that is named is only told where addresses are.
+#[test]
+fn requests_that_wait_are_recorded() {
+    let (client, mut out) = client("mongodb://a/?replicaSet=rs");
+    let mut client = client.map_recorder(|it| it.with_flight_recorder(Instant::ORIGIN, 1 << 20));
+    let after = |seconds| Instant::ORIGIN + Duration::from_secs(seconds);
+    let named = Selector::Address("a:27017".parse().expect("an address"));
+    for (id, deadline, selector) in [
+        (1, None, Selector::Primary),
+        (2, Some(after(1)), Selector::Secondary),
+        (3, None, Selector::Any.avoiding(["b:27017".parse().expect("an address")])),
+        (4, None, named.clone()),
+    ] {
+        let id = SelectionId(id);
+        let request = Request { id, waiter: "caller", selector, deadline, draw: 0 };
+        client.handle(Instant::ORIGIN, Input::SelectServer(request), &mut out).expect("new");
+    }
+    client.handle(after(1), Input::CancelSelection { id: SelectionId(3) }, &mut out).expect("it");
+    client.handle(after(1), Input::Timer, &mut out).expect("at any time");
+    client.handle(after(2), opened(1, &primary()), &mut out).expect("its socket");
+    client.handle(after(2), request(5, None), &mut out).expect("new");
+    let recording = client.recorder().flight_recording().expect("it is recorded");
+    let told = |addresses| {
+        let info = TraceInfo::default().with_addresses(addresses);
+        let trace = recording.write_to(&info, Vec::new()).expect("memory");
+        let mut replay = Replay::new(trace.as_slice()).expect("a trace");
+        let mut told = Vec::new();
+        while let Some(step) = replay.step(&mut |_| {}).expect("it goes the way it went") {
+            if let StepInput::Selection(selection) = step.input {
+                told.push(format!("{}: {selection}", step.at));
+            }
+        }
+        told
+    };
+    let expected = [
+        "1.000000000s: request 3 for any server waited 1s and failed: the caller gave up",
+        "1.000000000s: request 2 for a secondary waited 1s and failed: there was none within 1s",
+        "2.000000000s: request 1 for the primary waited 2s for a:27017",
+        "2.000000000s: request 4 for one server waited 2s for a:27017",
+    ];
+    assert_eq!(told(Disclosure::Plain), expected);
+    let hidden = told(Disclosure::Omitted);
+    assert_eq!(hidden[..2], expected[..2]);
+    assert_eq!(hidden[2], expected[2].replace("a:27017", "#1"));
 }
 
 // SS-13

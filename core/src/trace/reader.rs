@@ -227,7 +227,7 @@ pub(super) fn version(fields: &Fields<'_>, format: &'static str, known: u64) -> 
         });
     }
     let version = fields.number("version")?;
-    if version != known {
+    if !(1..=known).contains(&version) {
         return Err(TraceProblem::Version { got: version, known });
     }
     Ok(version)

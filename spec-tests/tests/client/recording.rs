@@ -2,15 +2,20 @@
 
 use std::fs;
 use std::path::Path;
+use std::time::Duration;
 
+use cenote_core::client::Selector;
 use cenote_core::connect::ServerKind;
 use cenote_core::pool::{Input as PoolInput, Instant};
 use cenote_core::topology::{Action, Event};
-use cenote_core::trace::topology::{self, TraceHeader};
+use cenote_core::trace::topology::{
+    self, SelectionOutcome, SelectionRecord, StepInput, TraceHeader,
+};
 use cenote_core::trace::{Disclosure, Replay};
 use cenote_endpoint::{Endpoint, ReplicaSet, Role, Server};
 use cenote_shell::builder::BuildError;
 use cenote_shell::client::ClientBuildError;
+use cenote_shell::connection::operation::OperationOptions;
 use cenote_shell::trace::{TOPOLOGY, file_name};
 use tempfile::tempdir;
 
@@ -33,6 +38,8 @@ struct Topology {
     /// Servers that came, and those that went.
     added: Vec<(Instant, String)>,
     removed: Vec<(Instant, String)>,
+    /// Requests for a server that waited.
+    selections: Vec<SelectionRecord>,
     last: String,
 }
 
@@ -40,11 +47,15 @@ impl Topology {
     fn read(trace: &[u8]) -> Self {
         let mut replay = topology::Replay::new(trace).expect("a trace");
         let (mut changes, mut added, mut removed) = (Vec::new(), Vec::new(), Vec::new());
+        let mut selections = Vec::new();
         loop {
             let mut actions = Vec::new();
             let Some(step) = replay.step(&mut actions).expect("it goes the way it went") else {
                 break;
             };
+            if let StepInput::Selection(selection) = step.input {
+                selections.push(selection);
+            }
             for action in actions {
                 match action {
                     Action::AddServer { address, .. } => added.push((step.at, address.to_string())),
@@ -59,7 +70,7 @@ impl Topology {
             }
         }
         let (header, last) = (replay.header().clone(), replay.topology().description().to_string());
-        Self { header, changes, added, removed, last }
+        Self { header, changes, added, removed, selections, last }
     }
 
     /// When a server became that, the first time after another.
@@ -110,6 +121,10 @@ fn a_set_that_changes_is_recorded(shell: Shell) {
     join(&set.each_ref());
     until_three(&world);
     set[0].with(Server::shut_down);
+    world.until("lost", |world| world.client.topology().primary().is_none());
+    let limit = OperationOptions::new().with_timeout(Duration::from_millis(50));
+    let outcome = world.client.check_out_with(&Selector::Primary, limit);
+    assert!(outcome.is_err(), "there is no primary");
     set[1].with(Server::step_up);
     world.until("elected", |world| {
         world.client.topology().primary().is_some_and(|(it, _)| **it == set[1].address())
@@ -124,6 +139,11 @@ fn a_set_that_changes_is_recorded(shell: Shell) {
 
     let topology = Topology::read(&read(folder.path(), TOPOLOGY));
     assert_eq!(topology.last, "Unknown", "it was closed");
+    let in_vain = topology.selections.iter().any(|selection| {
+        selection.wanted == "the primary"
+            && matches!(selection.outcome, SelectionOutcome::Failed(_))
+    });
+    assert!(in_vain, "{:?}", topology.selections);
     let start = topology.header.start;
     let primary = Some(ServerKind::RsPrimary);
     let first = topology.became(&set[0], primary, start);

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{Action, ActionSink, Chosen, ClientState, Request, SelectionId};
 use crate::client::{Described, Selection, SelectionError, Selector, all_seen, select, two_of};
 use crate::pool::Instant;
+use crate::trace::topology::{SelectionOutcome, SelectionRecord};
 
 /// In the order in which they came.
 #[derive(Debug)]
@@ -69,7 +70,9 @@ impl<W> ClientState<W> {
     }
 
     pub(super) fn cancel_selection(&mut self, id: SelectionId) {
-        self.requests.take(id);
+        if let Some(waiting) = self.requests.take(id) {
+            self.record(&waiting, |_| SelectionOutcome::Failed("the caller gave up".to_owned()));
+        }
     }
 
     /// While something new is known of a server, or there is another one. Servers are checked for those that go on waiting.
@@ -83,8 +86,8 @@ impl<W> ClientState<W> {
             }
             for (id, outcome) in outcomes {
                 let Some(outcome) = outcome else { continue };
-                let Some(Waiting { request, .. }) = self.requests.take(id) else { continue };
-                out.act(Action::Deliver { waiter: request.waiter, outcome });
+                let Some(waiting) = self.requests.take(id) else { continue };
+                self.answer(waiting, outcome, out);
             }
         }
     }
@@ -110,19 +113,44 @@ impl<W> ClientState<W> {
         if deadline.is_none_or(|at| at > self.now) {
             return;
         }
-        let Some(Waiting { request, since }) = self.requests.take(id) else { return };
-        let after = self.now.saturating_since(since);
+        let Some(waiting) = self.requests.take(id) else { return };
+        let after = self.now.saturating_since(waiting.since);
         let servers = all_seen(self.topology.description());
-        let outcome = Err(SelectionError::TimedOut { selector: request.selector, after, servers });
-        out.act(Action::Deliver { waiter: request.waiter, outcome });
+        let selector = waiting.request.selector.clone();
+        self.answer(waiting, Err(SelectionError::TimedOut { selector, after, servers }), out);
     }
 
     pub(super) fn fail_all_requests(&mut self, out: &mut impl ActionSink<W>) {
-        for (_, Waiting { request, .. }) in std::mem::take(&mut self.requests.waiting) {
-            let outcome = Err(SelectionError::Closed);
-            out.act(Action::Deliver { waiter: request.waiter, outcome });
+        for (_, waiting) in std::mem::take(&mut self.requests.waiting) {
+            self.answer(waiting, Err(SelectionError::Closed), out);
         }
         self.requests.deadlines.clear();
+    }
+
+    fn answer(
+        &mut self,
+        waiting: Waiting<W>,
+        outcome: Result<Chosen, SelectionError>,
+        out: &mut impl ActionSink<W>,
+    ) {
+        self.record(&waiting, |client| match &outcome {
+            Ok(Chosen { first, second }) => {
+                let servers = [Some(*first), *second].into_iter().flatten();
+                let servers = servers.filter_map(|id| client.address(id).cloned());
+                SelectionOutcome::Chosen(servers.collect())
+            }
+            Err(error) => SelectionOutcome::Failed(error.reason()),
+        });
+        out.act(Action::Deliver { waiter: waiting.request.waiter, outcome });
+    }
+
+    fn record(&mut self, waiting: &Waiting<W>, outcome: impl FnOnce(&Self) -> SelectionOutcome) {
+        if self.topology.is_recording() {
+            let Waiting { request: Request { id, selector, .. }, since } = waiting;
+            let waited = self.now.saturating_since(*since);
+            let record = SelectionRecord::new(*id, selector, waited, outcome(self));
+            self.topology.selected(self.now, record);
+        }
     }
 
     /// What a request would be answered now; `None`: it would wait, and waiting may help. Changes nothing.

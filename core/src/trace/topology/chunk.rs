@@ -10,6 +10,7 @@ use crate::pool::Instant;
 use crate::topology::{Input, ServerId, Topology};
 
 use super::action::ActionRecord;
+use super::selection::SelectionRecord;
 
 /// A stretch of recorded inputs; [`TraceWriter`](super::TraceWriter) turns it into documents. It shares what it holds
 /// with the topology, and may go to another thread.
@@ -56,6 +57,8 @@ pub(super) enum Recorded {
         hosts: Vec<ServerAddress>,
     },
     Close,
+    /// No input of the topology.
+    Selection(SelectionRecord),
 }
 
 impl Chunk {
@@ -107,6 +110,7 @@ impl Entry {
         let input = match &self.input {
             Recorded::Described { description, .. } => weight_of(description),
             Recorded::Hosts { hosts } => weight_of_hosts(hosts),
+            Recorded::Selection(selection) => selection.weight(),
             Recorded::Same { .. } | Recorded::Close => 0,
         };
         size_of::<Self>() + input + self.actions.len() * size_of::<ActionRecord>()

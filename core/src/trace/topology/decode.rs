@@ -7,8 +7,9 @@ use std::sync::Arc;
 use bson::RawBsonRef;
 
 use crate::address::ServerAddress;
+use crate::client::machine::SelectionId;
 use crate::connect::{ConnectionDescription, Limits, Membership, ServerKind};
-use crate::error::ConnectionError;
+use crate::error::{ConnectionError, OneLine};
 use crate::monitor::{RoundTrip, ServerDescription};
 use crate::pool::Instant;
 use crate::sdam::TopologyVersion;
@@ -18,6 +19,7 @@ use crate::trace::fields::{Fields, Found, absent, wrong};
 
 use super::action::ActionRecord;
 use super::names;
+use super::selection::{SelectionOutcome, SelectionRecord};
 
 /// What is wrong with a number of no cause.
 pub(super) const UNTOLD: &str = "names a cause that was not told";
@@ -169,6 +171,24 @@ pub(super) fn action(fields: &Fields<'_>) -> Found<ActionRecord> {
     let id = fields.number_if("id")?.map(ServerId);
     let change = spelt("was", &kinds)?.zip(spelt("now", &kinds)?).map(|(was, now)| [was, now]);
     Ok(ActionRecord { name, server, id, change })
+}
+
+/// A request for a server that has waited.
+pub(super) fn selection(fields: &Fields<'_>) -> Found<SelectionRecord> {
+    let text = |key| {
+        let text = fields.text_if(key)?.ok_or_else(|| absent(key))?;
+        Found::Ok(OneLine::text(text).to_string())
+    };
+    let outcome = match addresses_if(fields, "chosen")? {
+        Some(servers) => SelectionOutcome::Chosen(servers.into_iter().map(Arc::new).collect()),
+        None => SelectionOutcome::Failed(text("failed")?),
+    };
+    Ok(SelectionRecord {
+        id: SelectionId(fields.number("select")?),
+        waited: Duration::from_nanos(fields.number("waited")?),
+        wanted: text("wanted")?,
+        outcome,
+    })
 }
 
 /// The error of a server, of which the trace has the stage, the kind and a text.

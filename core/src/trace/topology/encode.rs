@@ -1,5 +1,6 @@
 //! Encoding the documents of a trace; `decode.rs` decodes them.
 
+use crate::client::machine::SelectionId;
 use crate::connect::{ConnectionDescription, Limits, Membership};
 use crate::monitor::{RoundTrip, ServerDescription};
 use crate::pool::Instant;
@@ -10,6 +11,7 @@ use crate::trace::document::Document;
 use super::action::ActionRecord;
 use super::chunk::Start;
 use super::names::Names;
+use super::selection::{SelectionOutcome, SelectionRecord};
 
 /// The state in which a trace begins, or begins again: what is known of the whole, and the numbers of the documents
 /// that follow.
@@ -31,6 +33,25 @@ pub(super) fn state(document: &mut Document<'_>, start: &Start, names: &mut Name
         .number("lastId", last_id)
         .number("servers", known.servers().len() as u64)
         .number("excluded", known.excluded().len() as u64);
+}
+
+/// A request for a server that has waited.
+pub(super) fn selection(
+    document: &mut Document<'_>,
+    selection: &SelectionRecord,
+    names: &mut Names,
+) {
+    let SelectionRecord { id: SelectionId(id), waited, wanted, outcome } = selection;
+    let waited = u64::try_from(waited.as_nanos()).unwrap_or(u64::MAX);
+    document.number("select", *id).number("waited", waited).text("wanted", wanted);
+    match outcome {
+        SelectionOutcome::Chosen(servers) => {
+            addresses(document, "chosen", servers.iter().map(|it| &**it), names);
+        }
+        SelectionOutcome::Failed(reason) => {
+            document.text("failed", reason);
+        }
+    }
 }
 
 /// What is known of a server. `now` is the time of the document, and `cause` the number of its error.

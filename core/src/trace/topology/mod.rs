@@ -6,7 +6,8 @@
 //! in their traces are those of one clock.
 //!
 //! A trace holds what the topology decides by: of each server its role, set, members, election, versions, tags and
-//! round trip, or the error for which it is Unknown. It holds no reply, and no credential.
+//! round trip, or the error for which it is Unknown; and the requests for a server that had to wait. It holds no reply,
+//! and no credential.
 //!
 //! ```
 //! use cenote_core::pool::Instant;
@@ -48,6 +49,7 @@ mod names;
 mod reader;
 mod recorder;
 mod replay;
+mod selection;
 mod writer;
 
 pub use action::ActionRecord;
@@ -55,10 +57,11 @@ pub use chunk::Chunk;
 pub use flight::FlightRecording;
 pub use reader::TraceHeader;
 pub use recorder::Recorder;
-pub use replay::{Replay, Step};
+pub use replay::{Replay, Step, StepInput};
+pub use selection::{SelectionOutcome, SelectionRecord};
 pub use writer::TraceWriter;
 
 /// The `format` in the header of a trace of a topology.
 pub const FORMAT: &str = "cenote-topology";
-/// The version of the format that is written, and the only one that is read.
-pub const VERSION: u64 = 1;
+/// The version of the format that is written. Version 1, which is read as well, has no requests for a server.
+pub const VERSION: u64 = 2;

@@ -233,6 +233,7 @@ fn input(
             Recorded::Hosts { hosts }
         }
         b"close" => Recorded::Close,
+        b"select" => Recorded::Selection(decode::selection(fields)?),
         other => return Err(TraceProblem::Field { key: shown(other), problem: "is no input" }),
     };
     Ok((now, input))

@@ -8,9 +8,10 @@ use crate::topology::{Action, ActionSink, Input, Topology};
 use crate::trace::JournalOptions;
 
 use super::action::ActionRecord;
-use super::chunk::{Chunk, Entry};
+use super::chunk::{Chunk, Entry, Recorded};
 use super::flight::{FlightRecorder, FlightRecording};
 use super::journal::Journal;
+use super::selection::SelectionRecord;
 
 /// A [`Topology`] with a recorder around it. It dereferences to the topology for its getters.
 ///
@@ -27,6 +28,17 @@ pub struct Recorder {
 struct Recording {
     journal: Option<Journal>,
     flight: Option<FlightRecorder>,
+}
+
+impl Recording {
+    fn record(&mut self, topology: &Topology, entry: Entry) {
+        if let Some(flight) = &mut self.flight {
+            flight.record(topology, entry.clone());
+        }
+        if let Some(journal) = &mut self.journal {
+            journal.record(topology, entry);
+        }
+    }
 }
 
 impl Recorder {
@@ -67,12 +79,21 @@ impl Recorder {
             actions.push(ActionRecord::of(&action));
             out.act(action);
         });
-        let entry = Entry::new(now, recorded, actions, topology);
-        if let Some(flight) = &mut recording.flight {
-            flight.record(topology, entry.clone());
-        }
-        if let Some(journal) = &mut recording.journal {
-            journal.record(topology, entry);
+        recording.record(topology, Entry::new(now, recorded, actions, topology));
+    }
+
+    /// Whether anything is recorded.
+    #[must_use]
+    pub const fn is_recording(&self) -> bool {
+        self.recording.is_some()
+    }
+
+    /// Records a request for a server that has waited until now.
+    pub fn selected(&mut self, now: Instant, selection: SelectionRecord) {
+        let Self { topology, recording } = self;
+        if let Some(recording) = recording {
+            let input = Recorded::Selection(selection);
+            recording.record(topology, Entry { now, input, actions: Vec::new() });
         }
     }
 

@@ -14,6 +14,7 @@ use crate::trace::{ActionDifference, TraceError, TraceProblem};
 use super::action::ActionRecord;
 use super::chunk::{Recorded, Start};
 use super::reader::{Reader, Record, TraceHeader};
+use super::selection::SelectionRecord;
 
 /// One input of a trace.
 #[derive(Clone, Debug)]
@@ -25,12 +26,32 @@ pub struct Step {
     pub byte: u64,
     /// When it happened. May be before the step before: the monitors of two servers read the clock on their own.
     pub at: Instant,
-    /// The input.
-    pub input: Input,
+    /// What happened.
+    pub input: StepInput,
     /// Where the server is that the input describes; `None` if it describes none, or one that was removed before.
     pub server: Option<Arc<ServerAddress>>,
     /// How many inputs before this one were not recorded. The state is from after them.
     pub lost_before: Option<u64>,
+}
+
+/// What a step of a trace is.
+#[derive(Clone, Debug)]
+pub enum StepInput {
+    /// An input of the topology.
+    Topology(Input),
+    /// A request for a server has ended that had to wait.
+    Selection(SelectionRecord),
+}
+
+impl StepInput {
+    /// The name: that of the input, or `Selection`.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Topology(input) => input.name(),
+            Self::Selection(_) => "Selection",
+        }
+    }
 }
 
 /// Replays the trace of a topology, step by step.
@@ -93,11 +114,13 @@ impl<R: Read> Replay<R> {
                     let (number, byte) = (self.reader.inputs(), self.reader.byte());
                     self.last = (number, byte);
                     let input = self.input(input);
-                    let server = match input {
-                        Input::Described { id, .. } => self.topology.address(id).cloned(),
-                        Input::Hosts { .. } | Input::Close => None,
-                    };
-                    self.take(input.clone(), out);
+                    let mut server = None;
+                    if let StepInput::Topology(input) = &input {
+                        if let Input::Described { id, .. } = input {
+                            server = self.topology.address(*id).cloned();
+                        }
+                        self.take(input.clone(), out);
+                    }
                     return Ok(Some(Step { number, byte, at, input, server, lost_before }));
                 }
                 Some(Record::Actions(actions)) => {
@@ -137,8 +160,8 @@ impl<R: Read> Replay<R> {
     }
 
     /// What said the same as what was known is completed with that.
-    fn input(&self, input: Recorded) -> Input {
-        match input {
+    fn input(&self, input: Recorded) -> StepInput {
+        StepInput::Topology(match input {
             Recorded::Described { id, description } => Input::Described { id, description },
             Recorded::Same { id, round_trip, last_write_ms, updated } => {
                 let address = self.topology.address(id);
@@ -152,7 +175,8 @@ impl<R: Read> Replay<R> {
             }
             Recorded::Hosts { hosts } => Input::Hosts { hosts },
             Recorded::Close => Input::Close,
-        }
+            Recorded::Selection(selection) => return StepInput::Selection(selection),
+        })
     }
 
     fn take(&mut self, input: Input, out: &mut impl ActionSink) {

@@ -128,7 +128,10 @@ impl<W: io::Write> TraceWriter<W> {
         self.inputs += 1;
         let cause = match input {
             Recorded::Described { description, .. } => self.cause_of(description),
-            Recorded::Same { .. } | Recorded::Hosts { .. } | Recorded::Close => None,
+            Recorded::Same { .. }
+            | Recorded::Hosts { .. }
+            | Recorded::Close
+            | Recorded::Selection(_) => None,
         };
         self.document(|document, names| {
             document.long("t", now.as_nanos() as i64);
@@ -195,6 +198,7 @@ fn encode_input(
         Recorded::Close => {
             document.boolean("close", true);
         }
+        Recorded::Selection(selection) => encode::selection(document, selection, names),
     }
 }
 

@@ -18,7 +18,7 @@ fn a_trace_tells_what_happened() {
     assert_eq!(format_of(&trace), Some("cenote-topology"));
     let documents = documents(&trace);
     let header = doc! {
-        "format": "cenote-topology", "version": 1, "origin": date(0), "t": 0_i64,
+        "format": "cenote-topology", "version": 2, "origin": date(0), "t": 0_i64,
         "kind": "ReplicaSetNoPrimary", "set": "rs", "hosts": ["a:27017"], "lastId": 1, "servers": 1,
         "excluded": 0,
     };

@@ -48,7 +48,12 @@ fn topology(data: &[u8]) {
         match replay.step(&mut |_| {}) {
             // After a gap the topology is another one.
             Ok(Some(step)) if step.lost_before.is_some() => return,
-            Ok(Some(step)) => recorder.handle(step.at, step.input, &mut |_| {}),
+            Ok(Some(step)) => match step.input {
+                topology::StepInput::Topology(input) => {
+                    recorder.handle(step.at, input, &mut |_| {});
+                }
+                topology::StepInput::Selection(selection) => recorder.selected(step.at, selection),
+            },
             Ok(None) => break,
             Err(error) => {
                 judge(&error, replay.steps());

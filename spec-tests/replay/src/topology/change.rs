@@ -7,7 +7,7 @@ use cenote_core::connect::ServerKind;
 use cenote_core::monitor::ServerDescription;
 use cenote_core::pool::Instant;
 use cenote_core::topology::{Action, Event, Input, ServerId, TopologyDescription, TopologyKind};
-use cenote_core::trace::topology::Step;
+use cenote_core::trace::topology::{SelectionRecord, Step, StepInput};
 
 use crate::text::counted;
 
@@ -46,6 +46,8 @@ pub enum Effect {
     },
     /// The topology is of another type.
     Kind(TopologyKind, TopologyKind),
+    /// A request for a server has ended that had to wait.
+    Selected(SelectionRecord),
     /// The client was closed.
     Closed,
 }
@@ -73,9 +75,10 @@ impl Change {
 impl Effect {
     /// That the servers of a client go when it is closed says nothing about them.
     fn of_step(step: &Step, actions: &[Action], after: &TopologyDescription) -> Vec<Self> {
-        let is_closed = matches!(step.input, Input::Close) && !actions.is_empty();
-        if is_closed {
-            return vec![Self::Closed];
+        match &step.input {
+            StepInput::Topology(Input::Close) if !actions.is_empty() => return vec![Self::Closed],
+            StepInput::Selection(selection) => return vec![Self::Selected(selection.clone())],
+            StepInput::Topology(_) => {}
         }
         actions.iter().filter_map(|action| Self::of(action, step, after)).collect()
     }
@@ -107,7 +110,7 @@ impl Effect {
             Self::Added(server) | Self::Removed(server, _) | Self::Became { server, .. } => {
                 Some(server)
             }
-            Self::Kind(..) | Self::Closed => None,
+            Self::Kind(..) | Self::Selected(_) | Self::Closed => None,
         }
     }
 
@@ -130,7 +133,8 @@ fn why_removed(server: &ServerAddress, step: &Step, after: &TopologyDescription)
     if let Some((_, reason)) = after.excluded().find(|(host, _)| ***host == *server) {
         return reason.to_string();
     }
-    match (&step.input, step.server.as_deref()) {
+    let StepInput::Topology(input) = &step.input else { return String::new() };
+    match (input, step.server.as_deref()) {
         (Input::Described { .. }, Some(described)) if described != server => {
             format!("the primary, {described}, does not list it as a member")
         }
@@ -168,6 +172,10 @@ fn differences(before: &TopologyDescription, after: &TopologyDescription) -> Vec
 /// A step that changes nothing, in words.
 pub fn unchanged(step: &Step) -> String {
     let input = match &step.input {
+        StepInput::Selection(selection) => return selection.to_string(),
+        StepInput::Topology(input) => input,
+    };
+    let input = match input {
         Input::Described { id: ServerId(id), description } => {
             let details = description.details();
             match &step.server {
@@ -211,6 +219,7 @@ impl fmt::Display for Effect {
                 write!(f, "{server}: {was} -> {text}")
             }
             Self::Kind(was, now) => write!(f, "{was} -> {now}"),
+            Self::Selected(selection) => selection.fmt(f),
             Self::Closed => f.write_str("the client was closed"),
         }
     }

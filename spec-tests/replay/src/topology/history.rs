@@ -129,7 +129,7 @@ impl History {
                     Effect::Closed => {
                         spans.extend(std::mem::take(&mut open).into_values().map(end));
                     }
-                    Effect::Kind(..) => {}
+                    Effect::Kind(..) | Effect::Selected(_) => {}
                 }
             }
         }

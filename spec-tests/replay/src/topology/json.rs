@@ -1,7 +1,9 @@
 //! Steps as JSON objects, one per line.
 
 use cenote_core::topology::{Input, ServerId};
-use cenote_core::trace::topology::{ActionRecord, Step};
+use cenote_core::trace::topology::{
+    ActionRecord, SelectionOutcome, SelectionRecord, Step, StepInput,
+};
 use serde_json::{Value, json};
 
 use super::step_reader::View;
@@ -25,7 +27,10 @@ pub fn step(view: &View<'_>, clock: &Clock) -> Value {
 }
 
 fn input(step: &Step) -> Value {
-    let input = &step.input;
+    let input = match &step.input {
+        StepInput::Topology(input) => input,
+        StepInput::Selection(selection) => return selected(selection),
+    };
     match input {
         Input::Described { id: ServerId(id), description } => json!({
             "name": input.name(),
@@ -43,6 +48,23 @@ fn input(step: &Step) -> Value {
         }
         Input::Close => json!({ "name": input.name() }),
     }
+}
+
+fn selected(selection: &SelectionRecord) -> Value {
+    let (chosen, failed) = match &selection.outcome {
+        SelectionOutcome::Chosen(servers) => {
+            (Some(servers.iter().map(ToString::to_string).collect::<Vec<_>>()), None)
+        }
+        SelectionOutcome::Failed(reason) => (None, Some(reason)),
+    };
+    present(json!({
+        "name": "Selection",
+        "id": selection.id.0,
+        "wanted": selection.wanted,
+        "waited": selection.waited.as_secs_f64(),
+        "chosen": chosen,
+        "failed": failed,
+    }))
 }
 
 fn action(action: &ActionRecord) -> Value {

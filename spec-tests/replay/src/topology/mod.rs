@@ -16,7 +16,7 @@ pub use step_reader::{StepReader, View};
 pub use summary::{summary, verdict};
 
 /// The names of inputs.
-pub const INPUTS: [&str; 3] = ["Described", "Hosts", "Close"];
+pub const INPUTS: [&str; 4] = ["Described", "Hosts", "Close", "Selection"];
 /// The names of events.
 pub const EVENTS: [&str; 6] = [
     "TopologyOpening",

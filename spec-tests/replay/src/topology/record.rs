@@ -6,12 +6,14 @@ use std::time::Duration;
 
 use bson::oid::ObjectId;
 use bson::{DateTime, RawArrayBuf, RawDocumentBuf, cstr, rawdoc};
+use cenote_core::client::Selector;
+use cenote_core::client::machine::SelectionId;
 use cenote_core::connect::{ClientMetadata, ConnectionDescription, Environment, EstablishOptions};
 use cenote_core::error::{ConnectionError, Stage};
 use cenote_core::monitor::{RoundTrip, ServerDescription};
 use cenote_core::pool::Instant;
 use cenote_core::topology::{Input, ServerId, Topology, TopologyOptions};
-use cenote_core::trace::topology::{Recorder, TraceWriter};
+use cenote_core::trace::topology::{Recorder, SelectionOutcome, SelectionRecord, TraceWriter};
 use cenote_core::trace::{JournalOptions, TraceInfo};
 use cenote_core::uri::ConnectionString;
 
@@ -56,12 +58,16 @@ pub fn topology() -> io::Result<Vec<u8>> {
     let topology = Topology::new(TopologyOptions::new(&uri), &mut |_| {});
     let options = JournalOptions::default();
     let mut recorder = Recorder::new(topology).with_journal(Instant::ORIGIN, options);
+    let waiting = waiting();
     for (milliseconds, server, said) in story() {
         let now = Instant::ORIGIN + Duration::from_millis(milliseconds);
         let description = Arc::new(described(said, server, now));
         // They are added in the order of their addresses.
         let id = ServerId(server as u64 + 1);
         recorder.handle(now, Input::Described { id, description }, &mut |_| {});
+        if (milliseconds, said) == (12_600, Said::Primary(2, 3)) {
+            waiting.iter().for_each(|selection| recorder.selected(now, selection.clone()));
+        }
     }
     recorder.flush();
     let info = TraceInfo::default().with_origin(Scene::NIGHT);
@@ -110,6 +116,17 @@ fn story() -> Vec<(u64, usize, Said)> {
     ]);
     story.sort_by_key(|&(at, ..)| at);
     story
+}
+
+/// The requests that waited for the election.
+fn waiting() -> Vec<SelectionRecord> {
+    let elected = Arc::new(HOSTS[1].parse().expect("an address"));
+    let outcome = SelectionOutcome::Chosen(vec![elected]);
+    let of_request = |(id, milliseconds)| {
+        let waited = Duration::from_millis(milliseconds);
+        SelectionRecord::new(SelectionId(id), &Selector::Primary, waited, outcome.clone())
+    };
+    [(7_204, 588), (7_205, 31)].map(of_request).into()
 }
 
 fn described(said: Said, server: usize, now: Instant) -> ServerDescription {

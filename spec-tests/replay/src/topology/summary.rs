@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use cenote_core::connect::ServerKind;
 use cenote_core::topology::TopologyKind;
+use cenote_core::trace::topology::{SelectionOutcome, SelectionRecord};
 
 use super::change::{Change, Effect};
 use super::history::{History, Span};
@@ -13,7 +14,8 @@ use crate::clock::Clock;
 use crate::explain::paragraph;
 use crate::text::{counted, span};
 
-/// What happened, on one screen: elections, times without a primary, what each server was for how long, and the changes.
+/// What happened, on one screen: elections, times without a primary, requests for a server that waited,
+/// what each server was for how long, and the changes.
 pub fn summary(history: &History, clock: &Clock, at_most: usize) -> String {
     let mut text = String::new();
     let length = history.end.saturating_since(history.header.start);
@@ -28,6 +30,9 @@ pub fn summary(history: &History, clock: &Clock, at_most: usize) -> String {
     }
     if let Some(without) = without_primary(history, clock) {
         paragraph(&mut text, "no primary ", &without);
+    }
+    if let Some(waits) = waits(history, clock) {
+        paragraph(&mut text, "waits      ", &waits);
     }
     for (server, told) in servers(&history.spans(), length) {
         paragraph(&mut text, "server     ", &format!("{server}: {told}"));
@@ -88,6 +93,26 @@ fn without_primary(history: &History, clock: &Clock) -> Option<String> {
             format!("{count}, {} in all, the longest {longest}", span(all))
         }
     })
+}
+
+/// The requests for a server that had to wait.
+fn waits(history: &History, clock: &Clock) -> Option<String> {
+    let mut all = Vec::new();
+    for change in &history.changes {
+        for effect in &change.effects {
+            if let Effect::Selected(selection) = effect {
+                all.push((change.at, selection));
+            }
+        }
+    }
+    let (at, longest) = all.iter().max_by_key(|(_, selection)| selection.waited)?;
+    let is_failed =
+        |selection: &SelectionRecord| matches!(selection.outcome, SelectionOutcome::Failed(_));
+    let failed = all.iter().filter(|(_, selection)| is_failed(selection)).count();
+    let count = counted(all.len() as u64, "request for a server", "requests for a server");
+    let (longest, at) = (span(longest.waited), clock.short(*at));
+    let in_vain = if failed == 0 { String::new() } else { format!("{failed} of them in vain, ") };
+    Some(format!("{count}, {in_vain}the longest of {longest} until {at}"))
 }
 
 /// What each server was, and for how much of the time.

@@ -38,16 +38,20 @@ fn changes_are_printed_a_line_each() {
          after 10s; ReplicaSetWithPrimary -> ReplicaSetNoPrimary",
         "     22  12.600000000s  03:07:12.600  b.example.com:27017: RSSecondary -> RSPrimary of rs0, round \
          trip 1.4ms, tags dc: sf; ReplicaSetNoPrimary -> ReplicaSetWithPrimary",
-        "     25  15.000000000s  03:07:15.000  a.example.com:27017: Unknown -> RSSecondary of rs0, round trip \
+        "     23  12.600000000s  03:07:12.600  request 7204 for the primary waited 588ms for \
+         b.example.com:27017",
+        "     24  12.600000000s  03:07:12.600  request 7205 for the primary waited 31ms for \
+         b.example.com:27017",
+        "     27  15.000000000s  03:07:15.000  a.example.com:27017: Unknown -> RSSecondary of rs0, round trip \
          962.0µs, tags dc: ny",
-        "     29  17.000000000s  03:07:17.000  b.example.com:27017: RSPrimary of rs0, round trip 1.3ms, tags \
+        "     31  17.000000000s  03:07:17.000  b.example.com:27017: RSPrimary of rs0, round trip 1.3ms, tags \
          dc: sf; c.example.com:27017 is removed: hello: the primary, b.example.com:27017, does not list this \
          address as a member: name members as `rs.conf()` has them, or set directConnection=true",
-        "31 steps until 18.002000000s, 7 changes; the replay agrees with the recording",
+        "33 steps until 18.002000000s, 9 changes; the replay agrees with the recording",
     ];
     assert_eq!(printed.lines().collect::<Vec<_>>(), expected);
     let verified = good(&["replay", text(&trace), "--quiet"]);
-    assert_eq!(verified.lines().collect::<Vec<_>>(), expected[9..]);
+    assert_eq!(verified.lines().collect::<Vec<_>>(), expected[11..]);
     // From standard input, too.
     let shell = format!("{} replay - <{}", env!("CARGO_BIN_EXE_cenote"), text(&trace));
     let output = std::process::Command::new("sh").args(["-c", &shell]).output().expect("a shell");
@@ -67,9 +71,9 @@ fn steps_are_chosen() {
         numbers.pop();
         (numbers.join(" "), printed)
     };
-    assert_eq!(steps(&[]).0, "1 2 3 19 22 25 29");
-    assert_eq!(steps(&["--from", "03:07:12.3", "--to", "15"]).0, "22 25");
-    assert_eq!(steps(&["--type", "RemoveServer"]).0, "29");
+    assert_eq!(steps(&[]).0, "1 2 3 19 22 23 24 27 31");
+    assert_eq!(steps(&["--from", "03:07:12.3", "--to", "15"]).0, "22 23 24 27");
+    assert_eq!(steps(&["--type", "RemoveServer"]).0, "31");
     // Checks that say the same are printed if they are asked for.
     let (numbers, printed) = steps(&["--type", "Described", "--to", "2.002"]);
     assert_eq!(numbers, "1 2 3 4 5");
@@ -77,16 +81,16 @@ fn steps_are_chosen() {
                 nothing changes";
     assert!(flat(&printed).contains(same), "{printed}");
     assert!(
-        printed.ends_with("7 changes; the replay agrees with the recording, 3 shown\n"),
+        printed.ends_with("9 changes; the replay agrees with the recording, 3 shown\n"),
         "{printed}"
     );
-    assert_eq!(steps(&["--all"]).0.split(' ').count(), 31);
+    assert_eq!(steps(&["--all"]).0.split(' ').count(), 33);
     for until in ["event=ServerDescriptionChanged", "step=1", "at=0.0005", "input=Described"] {
         let (numbers, printed) = steps(&["--until", until]);
         assert_eq!(numbers, "1", "{until}");
         assert!(printed.ends_with("recording, stopped by --until\n"), "{printed}");
     }
-    assert_eq!(steps(&["--until", "action=RemoveServer"]).0, "1 2 3 19 22 25 29");
+    assert_eq!(steps(&["--until", "action=RemoveServer"]).0, "1 2 3 19 22 23 24 27 31");
     let never = ["replay", text(&trace), "--until", "event=TopologyClosed"];
     refused(&never, 1, "cenote: the condition of --until never holds");
 }
@@ -98,7 +102,7 @@ fn machines_read_json() {
     let printed = good(&["replay", text(&trace), "--json"]);
     let steps: Vec<Value> =
         printed.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
-    assert_eq!(steps.len(), 31);
+    assert_eq!(steps.len(), 33);
     let lost = &steps[18];
     assert_eq!(lost["step"], 19);
     assert_eq!((&lost["at"], &lost["time"]), (&12.0.into(), &"2026-01-01T03:07:12.000Z".into()));
@@ -115,7 +119,12 @@ fn machines_read_json() {
     assert_eq!(lost["topology"]["kind"], "ReplicaSetNoPrimary");
     assert_eq!(steps[3]["input"]["roundTripMS"], 0.961);
     assert_eq!(steps[3]["actions"], serde_json::json!([]));
-    assert_eq!(steps[30]["topology"]["servers"].as_array().map(Vec::len), Some(2));
+    let waited = serde_json::json!({
+        "name": "Selection", "id": 7204, "wanted": "the primary", "waited": 0.588,
+        "chosen": ["b.example.com:27017"],
+    });
+    assert_eq!(steps[22]["input"], waited);
+    assert_eq!(steps[32]["topology"]["servers"].as_array().map(Vec::len), Some(2));
 }
 
 #[test]
@@ -127,11 +136,12 @@ fn it_is_explained_on_one_screen() {
         explained.lines().count() < 40 && explained.lines().all(|line| line.chars().count() <= 100)
     );
     for expected in [
-        "trace a topology, by cenote 0.1.0: 31 steps, 18 s from 2026-01-01\u{a0}03:07:00\u{a0}UTC",
-        "elections 1 election, at 03:07:12.600: b.example.com:27017 no primary from 03:07:12.000 for 600 ms",
+        "trace a topology, by cenote 0.1.0: 33 steps, 18 s from 2026-01-01\u{a0}03:07:00\u{a0}UTC",
+        "elections 1 election, at 03:07:12.600: b.example.com:27017 no primary from 03:07:12.000 for 600 ms waits 2 requests for a server, the longest of \
+         588 ms until 03:07:12.600",
         "server a.example.com:27017: RSPrimary 67 %, RSSecondary 17 %, Unknown 17 %; last error hello: timed out \
          after 10s server",
-        "7 changes 03:07:00.001 a.example.com:27017: Unknown -> RSPrimary",
+        "9 changes 03:07:00.001 a.example.com:27017: Unknown -> RSPrimary",
     ] {
         assert!(flat(&explained).contains(&flat(expected)), "{expected} is not in {explained}");
     }
@@ -146,7 +156,7 @@ fn a_folder_is_one_story() {
     let agrees = "; the replay agrees with the recording";
     assert_eq!(
         lines[0],
-        format!("{TOPOLOGY}             31 steps until 18.002000000s, 7 changes{agrees}")
+        format!("{TOPOLOGY}             33 steps until 18.002000000s, 9 changes{agrees}")
     );
     assert_eq!(
         lines[1],
@@ -289,14 +299,14 @@ fn what_is_cut_is_read_up_to_there() {
     let client = client(&folder);
     let topology = client.join(TOPOLOGY);
     let whole = fs::read(&topology).expect("a trace");
-    fs::write(&topology, &whole[..5_000]).expect("a file");
+    fs::write(&topology, &whole[..5_200]).expect("a file");
     let cut = format!(
-        "cenote: {}: byte 4918, step 28: cut: the document has 304 bytes, but only 82 are there",
+        "cenote: {}: byte 5126, step 30: cut: the document has 304 bytes, but only 74 are there",
         topology.display()
     );
     for (more, status) in [(&[][..], 2), (&["--lenient"], 0)] {
         for (source, expected) in
-            [(&topology, "     25  15.000000000s  "), (&client, "03:07:15.000  a.")]
+            [(&topology, "     27  15.000000000s  "), (&client, "03:07:15.000  a.")]
         {
             let output = cenote(&[&["replay", text(source)], more].concat());
             assert_eq!(String::from_utf8_lossy(&output.stderr).trim_end(), cut);
