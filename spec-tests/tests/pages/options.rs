@@ -12,11 +12,13 @@ fn the_page_of_options_is_the_table() {
     let page = fs::read_to_string(&path).expect("the page");
     let (before, _) = page.split_once("\n| option").expect("a table");
     let mut made = format!(
-        "{before}\n| option | type | what it means | connection string | C, Python | traces |\n"
+        "{before}\n| option | type | what it means | default | values | connection string | C, Python | traces |\n"
     );
-    made.push_str("|---|---|---|---|---|---|\n");
+    made.push_str("|---|---|---|---|---|---|---|---|\n");
     let mut options = PoolOptions::default();
-    for (OptionSpec { name, about, uri, c_name, trace_key, .. }, value) in options.each() {
+    for (OptionSpec { name, about, default, values, uri, c_name, trace_key, .. }, value) in
+        options.each()
+    {
         let kind = match value {
             OptionValue::Count(_) => "`u32`",
             OptionValue::Number(_) => "`u64`",
@@ -26,8 +28,11 @@ fn the_page_of_options_is_the_table() {
             OptionValue::ReuseOrder(_) => "`ReuseOrder`",
         };
         let uri = uri.map_or(String::new(), |key| format!("`{key}`"));
-        writeln!(made, "| `{name}` | {kind} | {about} | {uri} | `{c_name}` | `{trace_key}` |")
-            .expect("it fits");
+        writeln!(
+            made,
+            "| `{name}` | {kind} | {about} | {default} | {values} | {uri} | `{c_name}` | `{trace_key}` |"
+        )
+        .expect("it fits");
     }
     if env::var_os("CENOTE_BLESS").is_some() {
         return fs::write(&path, &made).expect("it is written");

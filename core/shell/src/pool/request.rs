@@ -9,7 +9,7 @@
 //! | `request_in_span` | spans are collected, and the caller may wait | nothing | `request_by_input` |
 //! | `request_by_input` | the pool is recorded | nothing | – |
 //! | `request_with_events` | events have a subscriber, or are logged | the deadline | `request_by_input` |
-//! | `check_out_at_once` | a connection is available | the clock, the deadline, actions | `request_in_turn` |
+//! | `check_out_at_once` | a connection is available | the clock, the deadline, actions | `request_in_turn`; `request_by_input` if its socket has ended |
 //! | `request_in_turn` | none is, and the request is queued behind others | actions but the timer | `request_by_input` |
 //!
 //! `check_out_at_once::<true>` is the same way with events, of which `request_with_events` makes use. A way that may skip

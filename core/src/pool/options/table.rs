@@ -6,7 +6,8 @@ use core::time::Duration;
 
 use super::{Maintenance, PoolOptions, ReuseOrder};
 
-/// A row of the table of options: what an option is called, and what it is for.
+/// A row of the table of options: what an option is called, what it is for, and its values. Its type is that of its
+/// [value](OptionValue).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct OptionSpec {
@@ -20,92 +21,134 @@ pub struct OptionSpec {
     pub c_name: &'static str,
     /// The key in connection strings, if it can be there.
     pub uri: Option<&'static str>,
-    /// What it means, with its default.
+    /// What it means.
     pub about: &'static str,
+    /// What it is if it is not set; times are in seconds.
+    pub default: &'static str,
+    /// Values with a meaning of their own, and those that are allowed, unless all are.
+    pub values: &'static str,
 }
 
 impl OptionSpec {
     /// Every option. Those that are added later come last.
     pub const TABLE: [Self; 19] = [
-        row("max_pool_size", "maxPoolSize", "the most connections; 0 is no limit; default 100")
+        row("max_pool_size", "maxPoolSize", "the most connections", "100", "0: no limit")
             .in_uri("maxPoolSize"),
-        row("min_pool_size", "minPoolSize", "connections that are kept ahead of need; default 0")
-            .in_uri("minPoolSize"),
+        row(
+            "min_pool_size",
+            "minPoolSize",
+            "connections that are kept ahead of need",
+            "0",
+            "at most `max_pool_size`",
+        )
+        .in_uri("minPoolSize"),
         row(
             "max_idle_time",
             "maxIdleTime",
-            "how long a connection may be idle; default 0, for ever",
+            "how long a connection may be idle",
+            "0",
+            "0: for ever",
         )
         .in_uri("maxIdleTimeMS"),
-        row(
-            "max_connecting",
-            "maxConnecting",
-            "the most pending connections, at least 1; default 2",
-        )
-        .in_uri("maxConnecting"),
+        row("max_connecting", "maxConnecting", "the most pending connections", "2", "at least 1")
+            .in_uri("maxConnecting"),
         row(
             "wait_queue_timeout",
             "waitQueueTimeout",
-            "how long a request waits; default 0, for ever",
+            "how long a request waits",
+            "0",
+            "0: for ever",
         )
         .in_uri("waitQueueTimeoutMS"),
-        row("load_balanced", "loadBalanced", "whether generations are kept for each service")
-            .in_uri("loadBalanced"),
+        row(
+            "load_balanced",
+            "loadBalanced",
+            "whether generations are kept for each service",
+            "false",
+            "",
+        )
+        .in_uri("loadBalanced"),
         row(
             "maintenance",
             "pauseAfterFailure",
-            "the minimum's pause, not 0, or never; default 1 s",
+            "the pause of the minimum after a failure",
+            "1 s",
+            "not 0; or never",
         )
         .in_c("pause_after_failure"),
-        row("reuse_order", "reuseOrder", "`mostRecentlyUsed`, the default, or `leastRecentlyUsed`"),
-        row("max_lifetime", "maxLifetime", "how long a connection may exist; default 0, for ever"),
-        row("jitter_seed", "jitterSeed", "by how much lifetimes are shorter; default 0"),
+        row(
+            "reuse_order",
+            "reuseOrder",
+            "which available connection is handed out",
+            "mostRecentlyUsed",
+            "or `leastRecentlyUsed`",
+        ),
+        row("max_lifetime", "maxLifetime", "how long a connection may exist", "0", "0: for ever"),
+        row("jitter_seed", "jitterSeed", "by how much lifetimes are shorter", "0", ""),
         row(
             "leak_detection_threshold",
             "leakDetectionThreshold",
-            "longer uses are reported; default 0, never",
+            "longer uses are reported",
+            "0",
+            "0: never",
         )
         .in_traces("heldTooLong"),
         row(
             "experimental_pending_response",
             "experimentalPendingResponse",
             "whether late replies are awaited",
+            "false",
+            "",
         ),
         row(
             "unanswered_threshold",
             "unansweredThreshold",
-            "longer pending connections are reported; default 0, never",
+            "longer pending connections are reported",
+            "0",
+            "0: never",
         )
         .in_traces("unanswered"),
         row(
             "max_wait_queue_size",
             "maxWaitQueueSize",
-            "the most requests that wait; default 0, no limit",
+            "the most requests that wait",
+            "0",
+            "0: no limit",
         ),
         row(
             "codel_target",
             "codelTarget",
-            "the delay from which requests are shed; default 0, none",
+            "the delay from which requests are shed",
+            "0",
+            "0: none; 5 ms if the interval alone is set",
         ),
         row(
             "codel_interval",
             "codelInterval",
-            "for how long it has to stand; default 0, none are shed",
+            "for how long it has to stand",
+            "0",
+            "0: none; 100 ms if the target alone is set",
         ),
         row(
             "overload_backoff",
             "overloadBackoff",
-            "the base of the backoff after an overload; default 0, none",
+            "the base of the backoff after an overload",
+            "0",
+            "0: none",
         ),
         row(
             "adaptive_connecting",
             "adaptiveConnecting",
             "whether `maxConnecting` follows what connecting takes",
+            "false",
+            "",
         ),
         row(
             "predictive_min_pool_size",
             "predictiveMinPoolSize",
             "whether the minimum follows the demand",
+            "false",
+            "",
         ),
     ];
 
@@ -123,8 +166,14 @@ impl OptionSpec {
     }
 }
 
-const fn row(name: &'static str, key: &'static str, about: &'static str) -> OptionSpec {
-    OptionSpec { name, key, trace_key: key, c_name: name, uri: None, about }
+const fn row(
+    name: &'static str,
+    key: &'static str,
+    about: &'static str,
+    default: &'static str,
+    values: &'static str,
+) -> OptionSpec {
+    OptionSpec { name, key, trace_key: key, c_name: name, uri: None, about, default, values }
 }
 
 /// The value of an option, to read and to set, by its type. `None` is "not set".
@@ -233,6 +282,7 @@ mod tests {
     use std::prelude::v1::*;
 
     use super::*;
+    use crate::pool::options::settings::Settings;
 
     #[test]
     #[cfg(feature = "protocol")]
@@ -245,6 +295,32 @@ mod tests {
             let mut options = uri.pool_options();
             let set: Vec<_> = options.each().filter(|(_, value)| value.is_set()).collect();
             assert_eq!(set.iter().map(|(spec, _)| spec.name).collect::<Vec<_>>(), [spec.name]);
+        }
+    }
+
+    /// Set to its default, an option changes nothing.
+    #[test]
+    fn the_defaults_are_those_of_the_machine() {
+        let settings = |options: &PoolOptions| Settings::new(options).expect("they fit");
+        for index in 0..OptionSpec::TABLE.len() {
+            let mut options = PoolOptions::default();
+            let (spec, value) = options.each().nth(index).expect("a row");
+            let (default, seconds) = (spec.default, spec.default.trim_end_matches(" s"));
+            let time = seconds.parse().ok().map(Duration::from_secs);
+            match value {
+                OptionValue::Count(value) => *value = default.parse().ok(),
+                OptionValue::Number(value) => *value = default.parse().ok(),
+                OptionValue::Time(value) => *value = time,
+                OptionValue::Flag(value) => *value = default.parse().ok(),
+                OptionValue::Maintenance(value) => {
+                    *value = time.map(Maintenance::PauseAfterFailure);
+                }
+                OptionValue::ReuseOrder(value) => {
+                    *value = ReuseOrder::ALL.into_iter().find(|order| order.as_str() == default);
+                }
+            }
+            assert_ne!(options, PoolOptions::default(), "{}: {default}", spec.name);
+            assert_eq!(settings(&options), settings(&PoolOptions::default()), "{}", spec.name);
         }
     }
 
