@@ -193,7 +193,7 @@ class Command:
 
 class Tests:
     """A tool that is many tests, each in a process of its own. Only those that reach a bug are played on it, until one
-    fails, or for `patience` seconds: first those that name the rule that it breaks, then the shortest. With `again` a
+    fails: first those that name the rule that it breaks, then the shortest, for `patience` seconds. With `again` a
     failure has to repeat."""
     def __init__(self, tests, workers=2, again=False):
         self.again = again
@@ -212,7 +212,7 @@ class Tests:
         begun = time.monotonic()
         reaching = [it for it in self.recorded if number in it[2]]
         for seconds, test, _ in sorted(reaching, key=lambda it: rule not in rules_of(it[1])):
-            if time.monotonic() - begun > patience:
+            if rule not in rules_of(test) and time.monotonic() - begun > patience:
                 break
             limit = 5 + 5 * seconds
             succeeds, _ = run(command_of(test), test.folder, limit, number)
