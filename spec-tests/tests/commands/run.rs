@@ -5,16 +5,17 @@ use std::io::{BufRead, BufReader, Read, Write as _};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::thread;
+use std::time::Duration;
 
 use cenote::command::signals::ignores_hang_up;
 use cenote_core::trace::Replay;
 use cenote_core::uri::srv::{SrvRecord, TxtRecord};
 use cenote_endpoint::{
-    Endpoint, ListenOptions, NameServer, ReplicaSet, Role, Settings, Topology, User,
+    Endpoint, ListenOptions, NameServer, ReplicaSet, Role, Server, Settings, Topology, User,
 };
 use serde_json::Value;
 
-use super::{bad, command, refused, text};
+use super::{bad, command, good, refused, text};
 
 /// What a run writes.
 const FILES: [&str; 3] = ["--events", "--trace", "--html"];
@@ -507,17 +508,58 @@ fn a_replica_set_is_found_and_each_pool_is_shown() {
     let line = err.lines().find(|line| line.contains(" operations  "));
     let is_shown = |line: &str| hosts.iter().all(|host| line.contains(&format!("{host} ready, ")));
     assert!(line.is_some_and(is_shown), "{err}");
-    for (option, name) in [("--trace", "t.bson"), ("--html", "p.html")] {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("p.html");
+    let output = run(&[&uri, "--html", file.to_str().unwrap()]);
+    let expected = format!(
+        "cenote: --html is about one pool, and a client of {}, {} may have several: name one host in the URI, without \
+         directConnection=false\n",
+        hosts[0], hosts[1]
+    );
+    assert_eq!((output.status.code(), text(&output.stderr)), (Some(2), expected));
+    assert!(!file.exists());
+}
+
+/// Who stepped down, who waited, and who was elected.
+#[test]
+fn a_failover_is_recorded_as_one_story() {
+    for shell in ["tokio", "mio"] {
+        let set = replica_set();
+        let [a, b, _] = set.each_ref().map(|member| member.address().to_string());
         let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join(name);
-        let output = run(&[&uri, option, file.to_str().unwrap()]);
-        let expected = format!(
-            "cenote: {option} is about one pool, and a client of {}, {} may have several: name one host in the URI, without \
-             directConnection=false\n",
-            hosts[0], hosts[1]
-        );
-        assert_eq!((output.status.code(), text(&output.stderr)), (Some(2), expected));
-        assert!(!file.exists());
+        let traces = folder.path().join("traces");
+        let uri = format!("mongodb://{a}/?directConnection=false&readPreference=primary");
+        let mut child = Command::new(env!("CARGO_BIN_EXE_cenote"))
+            .args(["run", &uri, "--yes", "--shell", shell, "--seconds", "3", "--tasks", "4"])
+            .args(["--trace", traces.to_str().unwrap()])
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("it starts");
+        let mut lines = BufReader::new(child.stderr.take().expect("it is piped")).lines();
+        let mut told = || lines.next().expect("it goes on").expect("a text");
+        while !told().contains(" at work on ") {}
+        set[0].with(Server::step_down);
+        // Four tasks ask for a primary meanwhile.
+        thread::sleep(Duration::from_millis(500));
+        set[1].with(Server::step_up);
+        lines.for_each(drop);
+        assert!(child.wait().expect("its end").success());
+
+        let story = good(&["replay", traces.to_str().unwrap()]);
+        let story = story.split_once("\n\n").expect("a line for each trace, and the story").1;
+        let events = [
+            format!("{a}: RSPrimary -> RSSecondary of rs0"),
+            format!("{b}: RSSecondary -> RSPrimary of rs0"),
+            " for a member for primary waited ".to_owned(),
+            format!(" for {b}\n"),
+        ];
+        let rest = events
+            .iter()
+            .try_fold(story, |rest, event| rest.split_once(event.as_str()).map(|(_, rest)| rest));
+        assert!(rest.is_some(), "{story}");
+        let explained = good(&["replay", traces.to_str().unwrap(), "--explain"]);
+        assert!(explained.contains("\nwaits      "), "{explained}");
     }
 }
 

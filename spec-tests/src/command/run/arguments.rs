@@ -56,8 +56,9 @@ pub(in crate::command) struct Arguments {
     /// Write every event to this file, one per line, for `cenote check`
     #[arg(long, value_name = "FILE")]
     pub(super) events: Option<PathBuf>,
-    /// Record the pool's inputs in this file, for `cenote replay`
-    #[arg(long, value_name = "FILE")]
+    /// Record the pool's inputs in this file, for `cenote replay`; where a client finds its servers, those of each
+    /// pool and what the servers said, in files of this folder
+    #[arg(long, value_name = "PATH")]
     pub(super) trace: Option<PathBuf>,
     /// Write a page that shows the run: one file, for any browser, without a network
     #[arg(long, value_name = "FILE")]

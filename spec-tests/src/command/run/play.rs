@@ -22,7 +22,7 @@ use super::progress::Progress;
 use super::record::Record;
 use super::resources::{self, Meter};
 use super::seen::Seen;
-use super::server::Server;
+use super::server::{Server, is_alone};
 use super::summary::{CheckOuts, Events, Left, Lives, Operations, Stopped, Summary};
 use super::tally::Tally;
 use super::timeline::Timeline;
@@ -248,7 +248,11 @@ fn client<C: Client>(
     builder = builder.on_heartbeat(move |_| stopped.wait_for_end());
     if let Some(record) = record {
         let trace = record.trace().to_owned();
-        builder = builder.prepare_pools(move |pool| pool.record(trace.as_path()));
+        builder = if is_alone(&server.uri) {
+            builder.prepare_pools(move |pool| pool.record(trace.as_path()))
+        } else {
+            builder.record_into(trace)
+        };
     }
     #[cfg(unix)]
     if let Some(path) = &plan.arguments.inspect {

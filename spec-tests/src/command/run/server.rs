@@ -3,7 +3,7 @@ use std::sync::Arc;
 
 use bson::{RawDocument, rawdoc};
 use cenote_core::address::ServerAddress;
-use cenote_core::client::Selector;
+use cenote_core::client::{ReadPreference, Selector};
 use cenote_core::error::{ConnectionError, PoolError};
 use cenote_core::pool::{CheckOutError, PoolOptions};
 use cenote_core::uri::{ConnectionString, UriError};
@@ -68,7 +68,14 @@ impl Server {
     }
 
     pub(super) fn selector(&self) -> Selector {
-        if is_alone(&self.uri) { Selector::Address(self.address.clone()) } else { Selector::Any }
+        if is_alone(&self.uri) {
+            return Selector::Address(self.address.clone());
+        }
+        let options = &self.uri.read_write;
+        match options.read_preference {
+            Some(_) => Selector::ReadPreference(ReadPreference::new(options)),
+            None => Selector::Any,
+        }
     }
 
     /// The hosts of the connection string.
@@ -167,11 +174,10 @@ pub(super) fn name(uri: &ConnectionString) -> String {
 }
 
 fn expect_one_pool(plan: &Plan<'_>, uri: &ConnectionString) -> Result<(), Failure> {
-    let option = match (&plan.arguments.trace, &plan.arguments.html, plan.arguments.give_up) {
-        (Some(_), _, _) => "--trace",
-        (None, Some(_), _) => "--html",
-        (None, None, Some(_)) => "--give-up",
-        (None, None, None) => return Ok(()),
+    let option = match (&plan.arguments.html, plan.arguments.give_up) {
+        (Some(_), _) => "--html",
+        (None, Some(_)) => "--give-up",
+        (None, None) => return Ok(()),
     };
     if is_alone(uri) {
         return Ok(());
