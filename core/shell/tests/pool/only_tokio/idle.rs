@@ -1,4 +1,4 @@
-//! How often the sockets of idle connections are looked at.
+//! When the sockets of idle connections are looked at.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -35,12 +35,27 @@ impl Connector<Tokio> for Peer {
     }
 }
 
+fn pool(peer: &Peer) -> Pool<Peer> {
+    let builder = Builder::new("db.example.com".parse().expect("an address"), peer.clone());
+    let pool = checked(builder).build().expect("good options");
+    pool.ready();
+    pool
+}
+
+/// In no time: the pool's own look would come later.
+#[tokio::test(start_paused = true)]
+async fn a_check_out_looks_at_the_connection_that_it_would_get() {
+    let peer = Peer::default();
+    let pool = pool(&peer);
+    drop(pool.check_out().await.expect("a connection"));
+    peer.has_closed.store(true, Ordering::Relaxed);
+    assert_eq!(pool.check_out().await.expect("a connection").id(), 2);
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_pool_that_is_not_used_is_looked_at_less_often() {
     let peer = Peer::default();
-    let builder = Builder::new("db.example.com".parse().expect("an address"), peer.clone());
-    let pool: Pool<Peer> = checked(builder).build().expect("good options");
-    pool.ready();
+    let pool = pool(&peer);
     let looks_within = async |seconds| {
         let before = peer.looks.load(Ordering::Relaxed);
         sleep(Duration::from_secs(seconds)).await;
