@@ -105,6 +105,7 @@ situations! {
         ChangesVersion "another server version",
         ChangesRecords "SRV records change",
         Churn "many hosts come and go",
+        CredentialReplaced "credential replaced",
         ShutsDown "shuts down",
         Restarts "restarts",
         IsCutOff "network is cut",

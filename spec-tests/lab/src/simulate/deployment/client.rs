@@ -301,6 +301,17 @@ impl World<'_> {
         self.forget_ended(id)
     }
 
+    /// Monitors do not authenticate, and go on; the connections of each pool retire.
+    pub(super) fn replace_credential(&mut self) -> Result<(), String> {
+        let Some(every) = self.plan.credential_every.filter(|_| !self.is_recovering) else {
+            return Ok(());
+        };
+        self.plan_in(every, Due::Credential);
+        self.coverage.count(Situation::CredentialReplaced);
+        let servers: Vec<_> = self.client.by_address.values().copied().collect();
+        servers.into_iter().try_for_each(|id| self.feed_pool(id, pool::Input::RetireConnections))
+    }
+
     /// Forgets a server of which nothing is left.
     pub(super) fn forget_ended(&mut self, id: ServerId) -> Result<(), String> {
         let Some(server) = self.client.server(id).filter(|server| server.has_ended()) else {

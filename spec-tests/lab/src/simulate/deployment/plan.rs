@@ -53,6 +53,8 @@ pub struct Plan {
     pub delay: Option<Latency>,
     /// The interval at which hosts where no server is appear and disappear; `None`: never.
     pub churn_every: Option<Duration>,
+    /// The interval at which the client's credential is replaced; `None`: never.
+    pub credential_every: Option<Duration>,
     /// Faults of the clock and of timers.
     pub time: TimeFaults,
     /// The client is closed while operations are in flight, not after recovery.
@@ -119,6 +121,7 @@ impl Plan {
         let is_truthful = random.one_in(3);
         let wrong_answers =
             WrongAnswer::ALL.into_iter().filter(|_| random.one_in(6) && !is_truthful).collect();
+        let of_credentials = &mut SplitMix(seed ^ 0x00de_c2ed);
         let has_churn = deployment.may_grow() && random.one_in(8);
         Self {
             seed,
@@ -140,6 +143,9 @@ impl Plan {
             wrong_answers,
             delay: random.one_in(3).then(|| draw_latency(random, 300_000)),
             churn_every: has_churn.then(|| milliseconds(random, 5, 100)),
+            credential_every: of_credentials
+                .one_in(6)
+                .then(|| milliseconds(of_credentials, 500, 5_000)),
             time: TimeFaults::draw(random, &mut SplitMix(seed ^ 0x00de_71ae)),
             ends_abruptly: random.one_in(4),
             deployment,
@@ -273,6 +279,7 @@ impl fmt::Display for Plan {
             None => writeln!(f, "  servers         are added and removed at once")?,
         }
         writeln!(f, "  churn           {:?}", self.churn_every)?;
+        writeln!(f, "  credentials     {:?}", self.credential_every)?;
         writeln!(f, "  time            {:?}", self.time)?;
         let ends = if self.ends_abruptly { "abruptly" } else { "after recovery" };
         write!(f, "  ends            {ends}")

@@ -64,6 +64,9 @@ fn simpler(plan: &Plan) -> Vec<Plan> {
     if plan.churn_every.is_some() {
         all.push(Plan { churn_every: None, ..plan.clone() });
     }
+    if plan.credential_every.is_some() {
+        all.push(Plan { credential_every: None, ..plan.clone() });
+    }
     if plan.delay.is_some() {
         all.push(Plan { delay: None, ..plan.clone() });
     }

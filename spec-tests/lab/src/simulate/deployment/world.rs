@@ -88,6 +88,8 @@ pub(super) enum Due {
     WrongAnswer,
     /// Hosts without a server appear or disappear.
     Churn,
+    /// The client's credential is replaced.
+    Credential,
     /// Members elect a primary.
     Election,
     /// A primary notices that it is not the primary any more.
@@ -191,6 +193,9 @@ impl<'a> World<'a> {
         if let Some(every) = self.plan.churn_every {
             self.plan_in(every, Due::Churn);
         }
+        if let Some(every) = self.plan.credential_every {
+            self.plan_in(every, Due::Credential);
+        }
         Ok(())
     }
 
@@ -285,6 +290,7 @@ impl<'a> World<'a> {
             Due::Change => self.happened(Self::next_change),
             Due::WrongAnswer => self.happened(Self::next_wrong_answer),
             Due::Churn => self.happened(Self::churn),
+            Due::Credential => self.replace_credential(),
             Due::Election => self.happened(|world| {
                 if world.cluster.needs_election() {
                     world.cluster.elect(&mut world.random);
