@@ -18,7 +18,7 @@ pub struct SelectionRecord {
     pub id: SelectionId,
     /// How long it waited.
     pub waited: Duration,
-    /// What it was for, as in `the primary`. Of a server that it names not the address.
+    /// What it was for, as in `the primary`; `one server`, if it was for a certain one.
     pub wanted: String,
     /// What came of it.
     pub outcome: SelectionOutcome,
