@@ -47,9 +47,9 @@ impl CheckRate {
 impl World<'_> {
     /// A server that has not answered for long is not believed: the next check comes after a heartbeat, or the server
     /// streams that often; the monitor waits for it for `connectTimeoutMS`; and 500 ms may be between two checks. Clocks
-    /// and timers that are wrong make that later.
+    /// and timers that are wrong make that later, and so does a thread that performs actions late.
     pub(super) fn expect_fresh(&self) -> Result<(), String> {
-        if self.plan.time.is_faulty() {
+        if self.plan.time.is_faulty() || self.client.is_late() {
             return Ok(());
         }
         let plan = self.plan;
@@ -58,7 +58,8 @@ impl World<'_> {
         let watched = client.by_address.values().filter_map(|number| client.servers.get(number));
         let mut watched = watched.filter(|_| client.settings.is_watched);
         let is_believed_too_long = |server: &&Server| {
-            server.checks.answered.is_none_or(|answered| self.now > answered + bound)
+            let since = |answered: Instant| answered.max(client.last_late);
+            server.checks.answered.is_none_or(|answered| self.now > since(answered) + bound)
                 && topology.server(&server.address).is_some_and(|it| it.is_known())
         };
         match watched.find(is_believed_too_long) {

@@ -35,6 +35,8 @@ pub(super) struct Client {
     pub(super) outbox: VecDeque<Action<Attempt>>,
     /// One of them is being performed; the others come after it.
     is_performing: bool,
+    /// When actions were last performed late, as by another thread.
+    pub(super) last_late: Instant,
     /// All whose pools were made, until nothing of them is left.
     pub(super) servers: BTreeMap<ServerId, Server>,
     /// Those whose pools were not closed.
@@ -77,6 +79,7 @@ impl Client {
             clock: Clock::default(),
             outbox: VecDeque::new(),
             is_performing: false,
+            last_late: Instant::ORIGIN,
             servers: BTreeMap::new(),
             by_address: BTreeMap::new(),
             last_selection: 0,
@@ -96,6 +99,11 @@ impl Client {
     pub(super) fn next_selection(&mut self) -> SelectionId {
         self.last_selection += 1;
         SelectionId(self.last_selection)
+    }
+
+    /// Whether actions wait to be performed.
+    pub(super) fn is_late(&self) -> bool {
+        !self.outbox.is_empty()
     }
 
     /// Whether the SRV records are looked up again.

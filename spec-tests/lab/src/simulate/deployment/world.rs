@@ -285,7 +285,10 @@ impl<'a> World<'a> {
             Due::PeerCloses { server, connection } => self.peer_closes(server, connection),
             Due::Ask { caller } => self.ask(caller),
             Due::Cancel { server, request } => self.cancel(server, request),
-            Due::Perform => self.perform_all(),
+            Due::Perform => {
+                self.client.last_late = self.now;
+                self.perform_all()
+            }
             Due::LookedUp => self.looked_up(),
             Due::Change => self.happened(Self::next_change),
             Due::WrongAnswer => self.happened(Self::next_wrong_answer),
