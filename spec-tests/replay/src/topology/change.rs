@@ -7,7 +7,7 @@ use cenote_core::connect::ServerKind;
 use cenote_core::monitor::ServerDescription;
 use cenote_core::pool::Instant;
 use cenote_core::topology::{Action, Event, Input, ServerId, TopologyDescription, TopologyKind};
-use cenote_core::trace::topology::{SelectionRecord, Step, StepInput};
+use cenote_core::trace::topology::{Step, StepInput};
 
 use crate::text::counted;
 
@@ -46,8 +46,6 @@ pub enum Effect {
     },
     /// The topology is of another type.
     Kind(TopologyKind, TopologyKind),
-    /// A request for a server has ended that had to wait.
-    Selected(SelectionRecord),
     /// The client was closed.
     Closed,
 }
@@ -75,10 +73,9 @@ impl Change {
 impl Effect {
     /// That the servers of a client go when it is closed says nothing about them.
     fn of_step(step: &Step, actions: &[Action], after: &TopologyDescription) -> Vec<Self> {
-        match &step.input {
-            StepInput::Topology(Input::Close) if !actions.is_empty() => return vec![Self::Closed],
-            StepInput::Selection(selection) => return vec![Self::Selected(selection.clone())],
-            StepInput::Topology(_) => {}
+        let is_closed = matches!(step.input, StepInput::Topology(Input::Close));
+        if is_closed && !actions.is_empty() {
+            return vec![Self::Closed];
         }
         actions.iter().filter_map(|action| Self::of(action, step, after)).collect()
     }
@@ -110,7 +107,7 @@ impl Effect {
             Self::Added(server) | Self::Removed(server, _) | Self::Became { server, .. } => {
                 Some(server)
             }
-            Self::Kind(..) | Self::Selected(_) | Self::Closed => None,
+            Self::Kind(..) | Self::Closed => None,
         }
     }
 
@@ -219,7 +216,6 @@ impl fmt::Display for Effect {
                 write!(f, "{server}: {was} -> {text}")
             }
             Self::Kind(was, now) => write!(f, "{was} -> {now}"),
-            Self::Selected(selection) => selection.fmt(f),
             Self::Closed => f.write_str("the client was closed"),
         }
     }

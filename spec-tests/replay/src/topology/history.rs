@@ -8,7 +8,7 @@ use cenote_core::connect::ServerKind;
 use cenote_core::pool::Instant;
 use cenote_core::topology::{TopologyDescription, TopologyKind};
 use cenote_core::trace::TraceError;
-use cenote_core::trace::topology::TraceHeader;
+use cenote_core::trace::topology::{SelectionRecord, StepInput, TraceHeader};
 
 use super::change::{Change, Effect};
 use super::step_reader::StepReader;
@@ -28,6 +28,8 @@ pub struct History {
     pub servers: Vec<(String, Option<ServerKind>, String)>,
     /// What changed.
     pub changes: Vec<Change>,
+    /// The requests for a server that had to wait, and when they ended.
+    pub selections: Vec<(Instant, SelectionRecord)>,
 }
 
 /// A server while it is the same.
@@ -64,6 +66,9 @@ impl History {
             history.end = history.end.max(view.step.at);
             history.steps = view.step.number;
             history.changes.extend(view.change.cloned());
+            if let StepInput::Selection(selection) = &view.step.input {
+                history.selections.push((view.step.at, selection.clone()));
+            }
             ControlFlow::Continue(())
         });
         // The clocks of two monitors are read before the lock is taken.
@@ -82,6 +87,7 @@ impl History {
             kind: topology.kind,
             servers: servers.collect(),
             changes: Vec::new(),
+            selections: Vec::new(),
         }
     }
 
@@ -93,6 +99,7 @@ impl History {
         self.header.start = shift(self.header.start);
         self.end = shift(self.end);
         self.changes.iter_mut().for_each(|change| change.at = shift(change.at));
+        self.selections.iter_mut().for_each(|(at, _)| *at = shift(*at));
         self.header.origin = origin;
         self
     }
@@ -129,7 +136,7 @@ impl History {
                     Effect::Closed => {
                         spans.extend(std::mem::take(&mut open).into_values().map(end));
                     }
-                    Effect::Kind(..) | Effect::Selected(_) => {}
+                    Effect::Kind(..) => {}
                 }
             }
         }

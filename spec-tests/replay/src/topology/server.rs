@@ -31,11 +31,7 @@ impl ServerHistory {
     pub fn lost_at(&self, at: Instant) -> Option<Reason> {
         let is_lost = |effect: &Effect| match effect {
             Effect::Became { now: None, .. } | Effect::Removed(..) => self.is_own(effect),
-            Effect::Became { .. }
-            | Effect::Added(_)
-            | Effect::Kind(..)
-            | Effect::Selected(_)
-            | Effect::Closed => false,
+            Effect::Became { .. } | Effect::Added(_) | Effect::Kind(..) | Effect::Closed => false,
         };
         self.last(at, AT_ONCE, is_lost)
     }
@@ -48,7 +44,7 @@ impl ServerHistory {
         let is_change = |effect: &Effect| match effect {
             Effect::Became { was, now, .. } => was != now,
             Effect::Removed(..) => true,
-            Effect::Added(_) | Effect::Kind(..) | Effect::Selected(_) | Effect::Closed => false,
+            Effect::Added(_) | Effect::Kind(..) | Effect::Closed => false,
         };
         let own = self.last(to, time, |effect| is_change(effect) && self.is_own(effect));
         own.or_else(|| self.last(to, time, is_change))
@@ -102,7 +98,7 @@ impl Reason {
                 let text = format!("{brief}: {reason}");
                 (brief, text)
             }
-            Effect::Added(_) | Effect::Kind(..) | Effect::Selected(_) | Effect::Closed => {
+            Effect::Added(_) | Effect::Kind(..) | Effect::Closed => {
                 (effect.to_string(), effect.to_string())
             }
         };

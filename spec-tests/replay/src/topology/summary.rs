@@ -97,14 +97,7 @@ fn without_primary(history: &History, clock: &Clock) -> Option<String> {
 
 /// The requests for a server that had to wait.
 fn waits(history: &History, clock: &Clock) -> Option<String> {
-    let mut all = Vec::new();
-    for change in &history.changes {
-        for effect in &change.effects {
-            if let Effect::Selected(selection) = effect {
-                all.push((change.at, selection));
-            }
-        }
-    }
+    let all = &history.selections;
     let (at, longest) = all.iter().max_by_key(|(_, selection)| selection.waited)?;
     let is_failed =
         |selection: &SelectionRecord| matches!(selection.outcome, SelectionOutcome::Failed(_));

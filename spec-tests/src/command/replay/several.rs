@@ -100,6 +100,8 @@ impl Timeline {
     fn add_topology(&mut self, history: &History) {
         let changes = history.changes.iter();
         self.events.extend(changes.map(|change| (change.at, 0, change.to_string())));
+        let selections = history.selections.iter();
+        self.events.extend(selections.map(|(at, selection)| (*at, 0, selection.to_string())));
     }
 
     /// `origin` is that of the topology, if there is one. Returns the clock of the trace, and whether all is good.

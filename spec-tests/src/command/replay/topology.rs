@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::ops::ControlFlow;
 
-use cenote_core::trace::topology::{ActionRecord, TraceHeader};
+use cenote_core::trace::topology::{ActionRecord, StepInput, TraceHeader};
 use cenote_replay::clock::Clock;
 use cenote_replay::condition::Condition;
 use cenote_replay::text::counted;
@@ -68,7 +68,7 @@ fn explain(arguments: &Arguments, out: &mut impl Write) -> Result<bool, Failure>
     Ok(good)
 }
 
-/// Prints what changed; with --json, --type or --all also what says the same as before.
+/// Prints what changed, and the requests for a server that waited; with --json, --type or --all also what says the same as before.
 fn print(arguments: &Arguments, out: &mut impl Write) -> Result<bool, Failure> {
     let path = &arguments.trace;
     let mut reader = StepReader::new(open(arguments, path)?).map_err(at(path))?;
@@ -126,13 +126,14 @@ impl<'a> Printer<'a> {
         if self.arguments.json {
             return writeln!(out, "{}", step_json(view, &self.part.clock));
         }
-        let told = match view.change {
-            Some(change) => {
+        let is_asked_for = self.arguments.all || !self.arguments.r#type.is_empty();
+        let told = match (view.change, &step.input) {
+            (Some(change), _) => {
                 self.shown += 1;
                 change.to_string()
             }
-            None if self.arguments.all || !self.arguments.r#type.is_empty() => unchanged(step),
-            None => return Ok(()),
+            (None, StepInput::Topology(_)) if !is_asked_for => return Ok(()),
+            (None, _) => unchanged(step),
         };
         let time =
             self.part.clock.time(step.at).map(|time| format!("  {time}")).unwrap_or_default();

@@ -47,7 +47,7 @@ fn changes_are_printed_a_line_each() {
         "     31  17.000000000s  03:07:17.000  b.example.com:27017: RSPrimary of rs0, round trip 1.3ms, tags \
          dc: sf; c.example.com:27017 is removed: hello: the primary, b.example.com:27017, does not list this \
          address as a member: name members as `rs.conf()` has them, or set directConnection=true",
-        "33 steps until 18.002000000s, 9 changes; the replay agrees with the recording",
+        "33 steps until 18.002000000s, 7 changes; the replay agrees with the recording",
     ];
     assert_eq!(printed.lines().collect::<Vec<_>>(), expected);
     let verified = good(&["replay", text(&trace), "--quiet"]);
@@ -81,7 +81,7 @@ fn steps_are_chosen() {
                 nothing changes";
     assert!(flat(&printed).contains(same), "{printed}");
     assert!(
-        printed.ends_with("9 changes; the replay agrees with the recording, 3 shown\n"),
+        printed.ends_with("7 changes; the replay agrees with the recording, 3 shown\n"),
         "{printed}"
     );
     assert_eq!(steps(&["--all"]).0.split(' ').count(), 33);
@@ -141,7 +141,7 @@ fn it_is_explained_on_one_screen() {
          588 ms until 03:07:12.600",
         "server a.example.com:27017: RSPrimary 67 %, RSSecondary 17 %, Unknown 17 %; last error hello: timed out \
          after 10s server",
-        "9 changes 03:07:00.001 a.example.com:27017: Unknown -> RSPrimary",
+        "7 changes 03:07:00.001 a.example.com:27017: Unknown -> RSPrimary",
     ] {
         assert!(flat(&explained).contains(&flat(expected)), "{expected} is not in {explained}");
     }
@@ -156,7 +156,7 @@ fn a_folder_is_one_story() {
     let agrees = "; the replay agrees with the recording";
     assert_eq!(
         lines[0],
-        format!("{TOPOLOGY}             33 steps until 18.002000000s, 9 changes{agrees}")
+        format!("{TOPOLOGY}             33 steps until 18.002000000s, 7 changes{agrees}")
     );
     assert_eq!(
         lines[1],
