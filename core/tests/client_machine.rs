@@ -145,7 +145,7 @@ fn what_makes_no_sense_is_given_back() {
     client.handle(Instant::ORIGIN, failed(1, 1), &mut out).expect("it was there");
 }
 
-/// One that is answered at once is not, and a server that is named is only told where addresses are.
+/// One that is answered at once is not. Addresses are told as the trace has them.
 #[test]
 fn requests_that_wait_are_recorded() {
     let (client, mut out) = client("mongodb://a/?replicaSet=rs");
@@ -351,8 +351,6 @@ fn a_server_that_is_removed_is_closed_in_order() {
     assert!(out.is_empty(), "{out:?}");
 }
 
-/// The server where the operation has just failed is taken if there is no other.
-// SS-16
 /// A server that may be replaced by a newer one ends no selection, until all are such.
 // SS-13, ST-13
 #[test]
@@ -374,6 +372,8 @@ fn servers_of_other_wire_versions_end_a_selection_together() {
     assert_eq!((told, client.waiting()), (vec![0, 1], 0));
 }
 
+/// The server where the operation has just failed is taken if there is no other.
+// SS-16
 #[test]
 fn avoided_servers_come_last() {
     let (mut client, mut out) = client("mongodb://a,b/?replicaSet=rs");

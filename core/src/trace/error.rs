@@ -87,7 +87,7 @@ pub enum TraceProblem {
         expected: &'static str,
     },
     /// A trace of another version.
-    #[error("a trace of version {got}, but this program reads version {known}")]
+    #[error("a trace of version {got}, but this program reads none above {known}")]
     Version {
         /// The value in the header.
         got: u64,

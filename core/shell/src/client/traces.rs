@@ -10,8 +10,9 @@ impl<C: BuiltClient> ClientBuilder<C> {
     /// Records every input of each pool, as [`Builder::record`](crate::builder::Builder::record) does, in a
     /// file of this folder that is named by the server's address: `db.example.com-27017.bson`; the second pool
     /// of a server that went and came back in `db.example.com-27017.2.bson`. What the servers said, which
-    /// there were, and which requests for a server had to wait, is recorded in `topology.bson`, on the same clock. Creates the folder if necessary, and
-    /// overwrites existing traces. `Client::end_recording` waits until they are complete.
+    /// there were, and which requests for a server had to wait, is recorded in `topology.bson`, on the same
+    /// clock. Creates the folder if necessary, and overwrites existing traces. `Client::end_recording` waits
+    /// until they are complete.
     #[must_use]
     pub fn record_into(mut self, folder: impl Into<PathBuf>) -> Self {
         self.0.tracing.recordings = Some(folder.into());
