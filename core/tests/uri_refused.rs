@@ -138,8 +138,8 @@ fn options() {
 #[test]
 fn credentials_that_do_not_fit_the_mechanism() {
     use CredentialProblem::{
-        PasswordGiven, PasswordMissing, PropertyInvalid, PropertyMissing, PropertyUnknown,
-        PropertyUseless, SourceNotExternal, UsernameGiven, UsernameMissing,
+        ContainsNul, PasswordGiven, PasswordMissing, PropertyInvalid, PropertyMissing,
+        PropertyUnknown, PropertyUseless, SourceNotExternal, UsernameGiven, UsernameMissing,
     };
     use Mechanism::{Gssapi, MongodbAws, MongodbOidc, MongodbX509, Plain, ScramSha1, ScramSha256};
 
@@ -159,6 +159,8 @@ fn credentials_that_do_not_fit_the_mechanism() {
         ("AU-46", ":@a/?", Some(MongodbX509), PasswordGiven),
         ("AU-46", "a/?authSource=admin", Some(MongodbX509), SourceNotExternal),
         ("AU-51", "u@a/?", Some(Plain), PasswordMissing),
+        ("AU-51", "u%00:p@a/?", Some(Plain), ContainsNul),
+        ("AU-51", "u:%00@a/?", Some(Plain), ContainsNul),
         (
             "AU-07",
             "u@a/?authMechanismProperties=canonicalize_host_name:x",

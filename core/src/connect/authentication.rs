@@ -372,11 +372,8 @@ fn x509_command(username: Option<&str>) -> Draft {
 // AU-50
 fn plain_payload(credential: &Credential) -> Result<Zeroizing<Vec<u8>>, ConnectionError> {
     let (username, password) = user_and_password(credential, Mechanism::Plain)?;
+    credential.check_plain().map_err(|problem| configuration(&problem.to_string()))?;
     let password = password.expose();
-    if username.contains('\0') || password.contains('\0') {
-        let reason = "user name and password must not contain NUL with PLAIN";
-        return Err(configuration(reason));
-    }
     let mut payload = Zeroizing::new(Vec::with_capacity(username.len() + password.len() + 2));
     for part in [username, password] {
         payload.push(0);

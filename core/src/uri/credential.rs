@@ -65,6 +65,9 @@ pub(super) fn read(
     let ignored = properties.is_none();
     let mechanism_properties = properties.unwrap_or_default();
     let mut credential = Credential { username, password, source, mechanism, mechanism_properties };
+    if mechanism == Some(Mechanism::Plain) {
+        credential.check_plain().map_err(wrong)?;
+    }
     // What a mechanism misses in properties that were ignored has its warning already.
     if !ignored {
         credential.check_properties().map_err(wrong)?;
@@ -250,6 +253,16 @@ impl Credential {
             (None, None) if !token => Ok(()),
             (None, _) => Err(CredentialProblem::UsernameMissing),
             (Some(_), None) => Err(CredentialProblem::PasswordMissing),
+        }
+    }
+
+    // AU-51
+    pub(crate) fn check_plain(&self) -> Result<(), CredentialProblem> {
+        let password = self.password.as_ref().map(Secret::expose);
+        let parts = [self.username.as_deref(), password];
+        match parts.into_iter().flatten().any(|part| part.contains('\0')) {
+            true => Err(CredentialProblem::ContainsNul),
+            false => Ok(()),
         }
     }
 

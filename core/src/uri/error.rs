@@ -203,6 +203,9 @@ pub enum CredentialProblem {
     /// The mechanism takes no password.
     #[error("there is no use for a password: remove it")]
     PasswordGiven,
+    /// PLAIN separates user name and password by NUL.
+    #[error("user name and password must not contain NUL (%00)")]
+    ContainsNul,
     /// The users of this mechanism are in `$external`.
     #[error("authSource must be `$external`: write that, or remove it")]
     SourceNotExternal,

@@ -96,11 +96,10 @@ fn a_test_fails_with_what_was_expected_and_seen() {
 fn an_exception_has_to_fail() {
     let tests = |uri: &str, valid: bool| {
         let test = json!({ "description": "", "uri": uri, "valid": valid });
-        let path =
-            write("auth/tests/legacy/connection-string.json", &json!({ "tests": vec![test; 46] }));
-        play(&path).expect("a test file").remove(45).verdict
+        let path = write("auth/tests/legacy/connection-string.json", &json!({ "tests": [test] }));
+        play(&path).expect("a test file").remove(0).verdict
     };
-    let uri = "mongodb://u:p@db/?authMechanism=MONGODB-AWS";
+    let uri = "mongodb://u:pass@localhost.com/?authMechanism=MONGODB-AWS";
     let contradicted = tests(uri, false);
     assert!(matches!(contradicted, Verdict::NotApplicable(_)), "{contradicted:?}");
     let accepted = tests(uri, true);
