@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use cenote_core::wire::CompressorId;
 use cenote_endpoint::{
-    Certificates, Endpoint, ListenAddress, ListenOptions, LoadBalanced, ReplicaSet, Settings,
+    Certificates, Endpoint, ListenAddress, ListenOptions, LoadBalanced, ReplicaSet, Role, Settings,
     StartError, TlsOptions, Topology, User,
 };
 use clap::ValueEnum;
@@ -20,6 +20,8 @@ use super::signals::Signals;
 
 const COMPRESSORS: &str =
     if CompressorId::Zstd.is_built() { "snappy,zlib,zstd" } else { "snappy,zlib" };
+
+const SET_NAME: &str = "cenote";
 
 /// Arguments of `cenote endpoint`.
 #[derive(Debug, clap::Args)]
@@ -58,6 +60,9 @@ pub(super) struct Arguments {
     /// Kind of deployment
     #[arg(long, value_enum, default_value_t = Kind::Standalone)]
     topology: Kind,
+    /// Members of the replica set, each on a free port: a primary and secondaries
+    #[arg(long, value_name = "N", default_value = "1", conflicts_with_all = ["port", "socket"])]
+    members: NonZeroUsize,
     /// Act as N routers behind a load balancer on one port [default without N: 1]
     #[arg(long, value_name = "SERVICES", num_args = 0..=1, default_missing_value = "1")]
     #[arg(conflicts_with = "topology")]
@@ -77,7 +82,7 @@ struct Login(Option<User>);
 enum Kind {
     /// A standalone server
     Standalone,
-    /// The primary, and only member, of the replica set `cenote`
+    /// The replica set `cenote`, of one member unless --members says otherwise
     ReplicaSet,
     /// A router of a sharded cluster
     Mongos,
@@ -92,15 +97,45 @@ pub(super) fn run(arguments: &Arguments) -> Result<bool, Failure> {
     runtime.block_on(async {
         // Before the first line tells a script that it may send a signal.
         let mut signals = Signals::expect()?;
-        let endpoint = Endpoint::start(settings(arguments)?, listen_options(arguments));
-        let endpoint = endpoint.map_err(|error| with_cause(&error))?;
+        let endpoints = start(arguments)?;
         let mut out = io::stdout().lock();
-        let told = writeln!(out, "{}", endpoint.uri()).and_then(|()| out.flush());
+        let told = writeln!(out, "{}", uri(&endpoints)).and_then(|()| out.flush());
         told.map_err(|error| format!("cannot tell the connection string: {error}"))?;
-        offers(arguments, &endpoint).into_iter().for_each(tell);
+        offers(arguments, &endpoints).into_iter().for_each(tell);
         signals.come().await;
         Ok(true)
     })
+}
+
+/// One server, or all members of a replica set, the primary first.
+fn start(arguments: &Arguments) -> Result<Vec<Endpoint>, Failure> {
+    let settings = settings(arguments)?;
+    let more = arguments.members.get() - 1;
+    if more > 0 && !matches!(settings.topology, Topology::ReplicaSet(_)) {
+        return Err("--members is about replica sets: add --topology replica-set".into());
+    }
+    let secondary = ReplicaSet { role: Role::Secondary, ..ReplicaSet::primary(SET_NAME) };
+    let secondary = Settings { topology: Topology::ReplicaSet(secondary), ..settings.clone() };
+    let first = Endpoint::start(settings, listen_options(arguments));
+    let mut endpoints = vec![first.map_err(|error| with_cause(&error))?];
+    for _ in 0..more {
+        let next = endpoints[0].start_beside(secondary.clone(), listen_options(arguments));
+        endpoints.push(next.map_err(|error| with_cause(&error))?);
+    }
+    if more > 0 {
+        Endpoint::join(&endpoints.iter().collect::<Vec<_>>());
+    }
+    Ok(endpoints)
+}
+
+/// That of the first with the hosts of all.
+fn uri(endpoints: &[Endpoint]) -> String {
+    let uri = endpoints[0].uri();
+    if endpoints.len() == 1 {
+        return uri;
+    }
+    let hosts: Vec<_> = endpoints.iter().map(|endpoint| endpoint.address().to_string()).collect();
+    uri.replacen(&hosts[0], &hosts.join(","), 1)
 }
 
 fn settings(arguments: &Arguments) -> Result<Settings, Failure> {
@@ -119,7 +154,7 @@ fn settings(arguments: &Arguments) -> Result<Settings, Failure> {
                 Topology::LoadBalanced(LoadBalanced { services: services.get() })
             }
             (None, Kind::Standalone) => Topology::Standalone,
-            (None, Kind::ReplicaSet) => Topology::ReplicaSet(ReplicaSet::primary("cenote")),
+            (None, Kind::ReplicaSet) => Topology::ReplicaSet(ReplicaSet::primary(SET_NAME)),
             (None, Kind::Mongos) => Topology::Mongos,
         },
         auth: !users.is_empty(),
@@ -152,8 +187,10 @@ fn listen_options(arguments: &Arguments) -> ListenOptions {
 }
 
 /// What is on offer, a line each.
-fn offers(arguments: &Arguments, endpoint: &Endpoint) -> Vec<String> {
-    let mut lines = vec![format!("listening on {}", endpoint.place())];
+fn offers(arguments: &Arguments, endpoints: &[Endpoint]) -> Vec<String> {
+    let places = endpoints.iter().map(|endpoint| format!("listening on {}", endpoint.place()));
+    let mut lines: Vec<_> = places.collect();
+    let endpoint = &endpoints[0];
     if let Some(certificates) = endpoint.certificates() {
         lines.push(format!("tlsCAFile: {}", certificates.ca_file().display()));
         lines.push(format!("tlsCertificateKeyFile: {}", certificates.client_file().display()));

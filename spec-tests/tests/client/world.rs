@@ -320,8 +320,7 @@ pub(crate) fn three() -> [Endpoint; 3] {
 
 /// From now on each of them names all of them as the members of the set.
 pub(crate) fn join(members: &[&Endpoint]) {
-    let addresses: Vec<_> = members.iter().map(|it| it.address()).collect();
-    join_at(members, &addresses);
+    Endpoint::join(members);
 }
 
 /// The same where they are reached at these addresses; there may be more addresses than members.

@@ -93,6 +93,7 @@ fn the_topology_is_in_the_string() {
         (&["--load-balanced"][..], "loadBalanced=true"),
         (&["--load-balanced", "3"], "loadBalanced=true"),
         (&["--topology", "replica-set"], "replicaSet=cenote"),
+        (&["--topology", "replica-set", "--members", "3", "--auth", "a:b"], "replicaSet=cenote"),
         (&["--tls", "--x509"], "authMechanism=MONGODB-X509"),
     ] {
         let (child, line) = start(arguments);
@@ -110,6 +111,7 @@ fn bad_usage_is_told_without_the_password() {
         (&["--compressors", "lzma"], "snappy, zlib or zstd"),
         (&["--x509"], "--tls"),
         (&["--load-balanced", "0"], "0"),
+        (&["--members", "3"], "--topology replica-set"),
         (&["--socket", "/nowhere/at/all.sock"], "/nowhere/at/all.sock"),
         (&["--socket", "x1"], "its name has to end in .sock"),
         (&["--port", "1", "--socket", "/tmp/a.sock"], "--socket"),

@@ -570,14 +570,7 @@ fn replica_set() -> [Endpoint; 3] {
         let settings = Settings { topology: Topology::ReplicaSet(set), ..Settings::default() };
         Endpoint::start(settings, ListenOptions::default()).expect("it starts")
     });
-    let hosts: Vec<_> = set.iter().map(|member| member.address().to_string()).collect();
-    for (member, me) in set.iter().zip(&hosts) {
-        member.with(|server, now| {
-            let Topology::ReplicaSet(set) = server.topology().clone() else { unreachable!() };
-            let set = ReplicaSet { hosts: hosts.clone(), me: Some(me.clone()), ..set };
-            server.set_topology(now, Topology::ReplicaSet(set));
-        });
-    }
+    Endpoint::join(&set.each_ref());
     set
 }
 

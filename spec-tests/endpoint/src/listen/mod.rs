@@ -23,7 +23,7 @@ use self::accept::Listener;
 use self::host::Host;
 use self::tls::Tls;
 use self::uri::Coordinates;
-use super::{Server, Settings, SettingsError, User};
+use super::{ReplicaSet, Server, Settings, SettingsError, Topology, User};
 
 pub use self::accept::ListenAddress;
 pub use self::certificates::{CertificateError, Certificates, Identity, ServerCertificate};
@@ -136,6 +136,20 @@ impl Endpoint {
         options: ListenOptions,
     ) -> Result<Self, StartError> {
         Self::start_with(settings, options, self.certificates.clone())
+    }
+
+    /// From now on each of these members of a replica set names all of them, where they listen. Servers of other kinds stay
+    /// as they are.
+    pub fn join(members: &[&Self]) {
+        let hosts: Vec<_> = members.iter().map(|member| member.address().to_string()).collect();
+        for (member, me) in members.iter().zip(&hosts) {
+            member.with(|server, now| {
+                if let Topology::ReplicaSet(set) = server.topology().clone() {
+                    let set = ReplicaSet { hosts: hosts.clone(), me: Some(me.clone()), ..set };
+                    server.set_topology(now, Topology::ReplicaSet(set));
+                }
+            });
+        }
     }
 
     fn start_with(
