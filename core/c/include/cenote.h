@@ -1,20 +1,21 @@
 /*
- * libcenote: MongoDB's connection pool (Connection Monitoring and Pooling, CMAP) as a deterministic state machine.
+ * libcenote: MongoDB's connection pool (Connection Monitoring and Pooling, CMAP) as a deterministic state machine, and the client
+ * of several servers that pools belong to (cenote_client).
  *
  * A driver tells a pool what happened, each time with the present time (one function for each kind of input), and then pulls
  * and performs the actions that follow, until there is none (cenote_next_action). The library has no socket, thread, clock or
  * callback: nothing of the driver runs inside a call. Payloads and waiters are numbers or pointers of the driver, which come
  * back as they were given. Made by cbindgen from core/c/src; README.md beside it shows a driver's loop.
  *
- * Threads. Any thread can use any pool, but only one at a time: take a lock of your own around each call with a pool, and
+ * Threads. Any thread can use any pool or client, but only one at a time: take a lock of your own around each call with it, and
  * around an action and the calls about it (cenote_action_cause, cenote_action_text). The library waits for no lock. A call
- * that finds another thread in a call with the same pool changes nothing and returns CENOTE_STATUS_BUSY. Perform actions in the order
+ * that finds another thread in a call with the same pool or client changes nothing and returns CENOTE_STATUS_BUSY. Perform actions in the order
  * in which they were pulled, outside of the lock if they block. Causes can be used by any threads at the same time. The text of
  * cenote_last_error is one per thread. After fork(), the child calls cenote_reset_after_fork first; a pool that another
  * thread was using during the fork is busy for ever there.
  *
  * Errors. Every function returns a cenote_status. Unless it is CENOTE_STATUS_OK, nothing has changed, and cenote_last_error says
- * why. Pools and causes are handles that are looked up: null, freed twice, used after being freed, or of the wrong type are
+ * why. Pools, clients and causes are handles that are looked up: null, freed twice, used after being freed, or of the wrong type are
  * errors (CENOTE_STATUS_BAD_HANDLE), and nothing worse. Other pointers are followed: null and misaligned ones are errors, but one that
  * points to something else is undefined, as everywhere in C. Structures begin with their size, which has to be right.
  *
@@ -44,6 +45,9 @@
 #define CENOTE_CONNECTION_INFO_INIT \
     { sizeof(cenote_connection_info), 0, 0, 0, 0, 0, { 0 }, 0, 0, { 0 } }
 #define CENOTE_VERDICT_INIT { sizeof(cenote_verdict_info), 0, 0, 0 }
+#define CENOTE_CLIENT_ACTION_INIT \
+    { sizeof(cenote_client_action), 0, 0, 0, 0, 0, 0, 0, 0, 0, { 0 }, 0, 0, 0, 0, 0, { 0 } }
+#define CENOTE_SERVER_INFO_INIT { sizeof(cenote_server_info), 0, 0, 0, { 0 } }
 
 // No deadline; as a time, the end of it.
 #define CENOTE_NEVER UINT64_MAX
@@ -65,9 +69,9 @@ enum cenote_status
     CENOTE_STATUS_OK = 0,
     // A pointer is null or not aligned.
     CENOTE_STATUS_BAD_POINTER = 1,
-    // No such pool or cause: it is null, was freed, or is of the other kind.
+    // No such pool, client or cause: it is null, was freed, or is of another kind.
     CENOTE_STATUS_BAD_HANDLE = 2,
-    // Another thread is in a call with this pool: take a lock around each call.
+    // Another thread is in a call with this pool or client: take a lock around each call.
     CENOTE_STATUS_BUSY = 3,
     // The field `size` of a structure is not the size that this library knows.
     CENOTE_STATUS_BAD_SIZE = 4,
@@ -75,19 +79,19 @@ enum cenote_status
     CENOTE_STATUS_BAD_VALUE = 5,
     // A text is not UTF-8.
     CENOTE_STATUS_NOT_UTF8 = 6,
-    // A text is not what it has to be: an address or a connection string.
+    // A text is not what it has to be: an address, or a connection string.
     CENOTE_STATUS_BAD_TEXT = 7,
-    // No pool can work with these options.
+    // No pool or client can work with these options.
     CENOTE_STATUS_BAD_OPTIONS = 8,
-    // The pool refuses the input, which makes no sense in its state.
+    // The machine refuses the input, which makes no sense in its state.
     CENOTE_STATUS_MISUSE = 9,
     // The buffer is too short for the text. It holds the beginning, and the length is the whole one.
     CENOTE_STATUS_TRUNCATED = 10,
-    // There is nothing of that kind: no error in the last action, no such connection, no trace.
+    // There is nothing of that kind: no error in the last action, no such connection or server, no trace.
     CENOTE_STATUS_NOTHING = 11,
     // There are as many handles as there can be.
     CENOTE_STATUS_FULL = 12,
-    // A bug of the library. The pool cannot be used any more; free it.
+    // A bug of the library. The pool or client cannot be used any more; free it.
     CENOTE_STATUS_PANICKED = 13,
 };
 #ifndef __cplusplus
@@ -447,6 +451,8 @@ enum cenote_text_kind
     CENOTE_TEXT_KIND_LOG = 7,
     // The log message as JSON: an object with `message` and the fields of the specification.
     CENOTE_TEXT_KIND_LOG_JSON = 8,
+    // Where a server is: `host:port`. Actions of clients have it.
+    CENOTE_TEXT_KIND_ADDRESS = 9,
 };
 #ifndef __cplusplus
 #if __STDC_VERSION__ >= 202311L
@@ -521,12 +527,152 @@ typedef uint32_t cenote_server_verdict;
 #endif // __STDC_VERSION__ >= 202311L
 #endif // __cplusplus
 
+// What the driver has to do for a client. Actions are performed in the order in which they are pulled.
+enum cenote_client_action_kind
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : uint32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    // Nothing is left to do.
+    CENOTE_CLIENT_ACTION_KIND_NONE = 0,
+    // Make the pool of `server`, whose address `cenote_client_action_text` has: by `cenote_pool_new_ready` if `is_ready`, which
+    // it is behind a load balancer, or else by `cenote_pool_new`.
+    CENOTE_CLIENT_ACTION_KIND_OPEN_POOL = 1,
+    // Call `cenote_ready` with the pool of `server`.
+    CENOTE_CLIENT_ACTION_KIND_READY_POOL = 2,
+    // Call `cenote_clear` with the pool of `server`, the cause of `cenote_client_action_cause`, `interrupt`, and `service` if
+    // `has_service`.
+    CENOTE_CLIENT_ACTION_KIND_CLEAR_POOL = 3,
+    // Close the pool of `server`, which was removed, and free it when all of its connections are closed.
+    CENOTE_CLIENT_ACTION_KIND_CLOSE_POOL = 4,
+    // Connect monitoring `socket` to `server`, by TLS if the connection string says so; then
+    // `cenote_client_connected` or `cenote_client_socket_failed`. The library counts `connectTimeoutMS`.
+    CENOTE_CLIENT_ACTION_KIND_OPEN_SOCKET = 5,
+    // Write the `length` bytes of `cenote_client_action_bytes` to monitoring `socket`, all of them, and give what comes back to
+    // `cenote_client_received`.
+    CENOTE_CLIENT_ACTION_KIND_SEND = 6,
+    // Close monitoring `socket`, and forget it. Comes once for each that was to be opened, also after a failure.
+    CENOTE_CLIENT_ACTION_KIND_CLOSE_SOCKET = 7,
+    // Wake `waiter`: with `server`, or `second` if that is not 0 and its pool has fewer connections in use; or with an error,
+    // if `server` is 0, whose message `cenote_client_action_text` has.
+    CENOTE_CLIENT_ACTION_KIND_DELIVER = 8,
+    // Notify subscribers of the `event`, in this place of the order; log it (`CENOTE_TEXT_KIND_LOG`).
+    CENOTE_CLIENT_ACTION_KIND_EMIT_EVENT = 9,
+    // The least `duration` of a round trip to `server` is another one: what a driver subtracts for `maxTimeMS`.
+    CENOTE_CLIENT_ACTION_KIND_MIN_ROUND_TRIP = 10,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum cenote_client_action_kind cenote_client_action_kind;
+#else
+typedef uint32_t cenote_client_action_kind;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+// The events of SDAM, and those of its monitors.
+enum cenote_client_event_kind
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : uint32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    // The action is none.
+    CENOTE_CLIENT_EVENT_KIND_NONE = 0,
+    // The first event.
+    CENOTE_CLIENT_EVENT_KIND_TOPOLOGY_OPENING = 1,
+    // Something else is known of the deployment.
+    CENOTE_CLIENT_EVENT_KIND_TOPOLOGY_DESCRIPTION_CHANGED = 2,
+    // The last event.
+    CENOTE_CLIENT_EVENT_KIND_TOPOLOGY_CLOSED = 3,
+    // A server belongs to the deployment now.
+    CENOTE_CLIENT_EVENT_KIND_SERVER_OPENING = 4,
+    // Something else is known of a server.
+    CENOTE_CLIENT_EVENT_KIND_SERVER_DESCRIPTION_CHANGED = 5,
+    // A server belongs to the deployment no longer.
+    CENOTE_CLIENT_EVENT_KIND_SERVER_CLOSED = 6,
+    // A check of `server` begins, on `socket`.
+    CENOTE_CLIENT_EVENT_KIND_HEARTBEAT_STARTED = 7,
+    // It succeeded, after `duration`.
+    CENOTE_CLIENT_EVENT_KIND_HEARTBEAT_SUCCEEDED = 8,
+    // It failed, after `duration`; the action has a cause.
+    CENOTE_CLIENT_EVENT_KIND_HEARTBEAT_FAILED = 9,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum cenote_client_event_kind cenote_client_event_kind;
+#else
+typedef uint32_t cenote_client_event_kind;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+// The type of a server.
+enum cenote_server_kind
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : uint32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    // Not checked yet, or the last check failed.
+    CENOTE_SERVER_KIND_UNKNOWN = 0,
+    // A server of its own.
+    CENOTE_SERVER_KIND_STANDALONE = 1,
+    // A router of a sharded cluster.
+    CENOTE_SERVER_KIND_MONGOS = 2,
+    // The primary of a replica set.
+    CENOTE_SERVER_KIND_RS_PRIMARY = 3,
+    // A secondary.
+    CENOTE_SERVER_KIND_RS_SECONDARY = 4,
+    // An arbiter. Connections to it do not authenticate.
+    CENOTE_SERVER_KIND_RS_ARBITER = 5,
+    // Another member: hidden, starting, recovering.
+    CENOTE_SERVER_KIND_RS_OTHER = 6,
+    // A member that has no configuration yet.
+    CENOTE_SERVER_KIND_RS_GHOST = 7,
+    // A load balancer.
+    CENOTE_SERVER_KIND_LOAD_BALANCER = 8,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum cenote_server_kind cenote_server_kind;
+#else
+typedef uint32_t cenote_server_kind;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+// Which server an operation wants. Servers that belong to no replica set fit each of these.
+enum cenote_server_selector
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : uint32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    // As `readPreference`, its tags and `maxStalenessSeconds` in the connection string say; without them the primary.
+    CENOTE_SERVER_SELECTOR_READ_PREFERENCE = 0,
+    // The primary: what writes need.
+    CENOTE_SERVER_SELECTOR_PRIMARY = 1,
+    // The primary, or else a secondary.
+    CENOTE_SERVER_SELECTOR_PRIMARY_PREFERRED = 2,
+    // A secondary.
+    CENOTE_SERVER_SELECTOR_SECONDARY = 3,
+    // A secondary, or else the primary.
+    CENOTE_SERVER_SELECTOR_SECONDARY_PREFERRED = 4,
+    // Any member.
+    CENOTE_SERVER_SELECTOR_NEAREST = 5,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum cenote_server_selector cenote_server_selector;
+#else
+typedef uint32_t cenote_server_selector;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
 // Why a connection could not be established, or failed in use.
 //
 // A counted reference: `cenote_cause_new` gives one, `cenote_cause_retain` another, and
 // `cenote_cause_release` takes one back. A call that is given a cause leaves the caller's reference alone.
 // Causes never change, and any thread can use them at any time.
 typedef struct cenote_cause cenote_cause;
+
+// A client: the state machine, its monitoring sockets as far as bytes go, and the actions that were not pulled yet.
+typedef struct cenote_client cenote_client;
 
 // A pool: the state machine, and the actions that were not pulled yet.
 typedef struct cenote_pool cenote_pool;
@@ -748,6 +894,58 @@ typedef struct {
     // 0, for later versions.
     uint8_t reserved[10];
 } cenote_connection_info;
+
+// An action of a client. Fields that an action does not have are 0. Times are in nanoseconds.
+typedef struct {
+    // `sizeof(cenote_client_action)`; to be set before the call.
+    uint32_t size;
+    // A `cenote_client_action_kind`.
+    uint32_t kind;
+    // How many actions are left after this one.
+    uint32_t remaining;
+    // A `cenote_client_event_kind`.
+    uint32_t event;
+    // The number of a server, from 1. No other server of the client ever has it.
+    uint64_t server;
+    // The number of a monitoring socket, from 1. Each server counts its own.
+    uint64_t socket;
+    // Another server that fits.
+    uint64_t second;
+    // The waiter of the request, as it came with `cenote_client_select`.
+    uintptr_t waiter;
+    // How long something took.
+    uint64_t duration;
+    // How many bytes `cenote_client_action_bytes` has.
+    size_t length;
+    // The service behind the load balancer, if `has_service`.
+    uint8_t service[12];
+    // Whether `service` is one.
+    bool has_service;
+    // Whether connections in use are interrupted.
+    bool interrupt;
+    // Whether the pool is ready from the start.
+    bool is_ready;
+    // Whether `cenote_client_action_cause` has a cause.
+    bool has_cause;
+    // Whether no server was found in time: what a driver with `timeoutMS` raises as its timeout error.
+    bool is_timeout;
+    // 0, for later versions.
+    uint8_t reserved[31];
+} cenote_client_action;
+
+// What is known of a server.
+typedef struct {
+    // `sizeof(cenote_server_info)`; to be set before the call.
+    uint32_t size;
+    // A `cenote_server_kind`.
+    uint32_t kind;
+    // How long it takes to answer, in nanoseconds, as a moving average; 0 if that is not known.
+    uint64_t round_trip;
+    // Its `maxWireVersion`; 0 if that is not known.
+    int32_t max_wire_version;
+    // 0, for later versions.
+    uint8_t reserved[44];
+} cenote_server_info;
 
 #ifdef __cplusplus
 extern "C" {
@@ -1044,6 +1242,137 @@ cenote_status cenote_trace_read(cenote_pool *pool,
 // size.
 cenote_status cenote_fingerprint(const cenote_pool *pool,
                                  uint64_t *fingerprint);
+
+// Makes a client of the deployment that a connection string names, and begins to discover it. The pools of its servers are
+// made by the driver, with the options that `cenote_options_from_uri` reads from the same string.
+//
+// `driver_name` and `driver_version` are told to the servers, and may be null. A string that begins with `mongodb+srv://` is
+// refused: the library looks nothing up. Times are nanoseconds, as for pools.
+cenote_status cenote_client_new(const char *uri,
+                                const char *driver_name,
+                                const char *driver_version,
+                                uint64_t now,
+                                cenote_client **client);
+
+// Frees a client, whatever its state. Close it, and perform the actions, to get all waiters back and all sockets and pools
+// closed.
+cenote_status cenote_client_free(cenote_client *client);
+
+// Pulls the next action of a client; its kind is `CENOTE_CLIENT_ACTION_KIND_NONE` if there is none. Its texts, bytes and cause
+// can be had until the next one is pulled.
+cenote_status cenote_client_next_action(cenote_client *client,
+                                        cenote_client_action *action);
+
+// The bytes of the action `CENOTE_CLIENT_ACTION_KIND_SEND` that was pulled last. With less room than they need, nothing is
+// written, and the call returns `CENOTE_STATUS_TRUNCATED`; `length` gets their number in any case.
+cenote_status cenote_client_action_bytes(cenote_client *client,
+                                         uint8_t *buffer,
+                                         size_t capacity,
+                                         size_t *length);
+
+// The cause in the action that was pulled last, as a reference of the caller: to be released.
+cenote_status cenote_client_action_cause(cenote_client *client, cenote_cause **cause);
+
+// A text of the action that was pulled last; `kind` is a `cenote_text_kind`. `CENOTE_TEXT_KIND_ADDRESS` is the `host:port` of a
+// pool or a socket, `CENOTE_TEXT_KIND_MESSAGE` why there is no server, or a cause; events have `CENOTE_TEXT_KIND_EVENT`, and all
+// but a change of one server `CENOTE_TEXT_KIND_LOG` and `CENOTE_TEXT_KIND_LOG_JSON`. Without such a text the call returns
+// `CENOTE_STATUS_NOTHING`. For the rest see `cenote_last_error`.
+cenote_status cenote_client_action_text(cenote_client *client,
+                                        uint32_t kind,
+                                        char *buffer,
+                                        size_t capacity,
+                                        size_t *length);
+
+// A monitoring socket is connected, TLS included. The library says hello: the next action is
+// `CENOTE_CLIENT_ACTION_KIND_SEND`. Does nothing if the socket was closed meanwhile.
+cenote_status cenote_client_connected(cenote_client *client,
+                                      uint64_t now,
+                                      uint64_t server,
+                                      uint64_t socket);
+
+// Bytes of a monitoring socket, in any cut, as TLS has decrypted them. What is no reply to the command that was sent is a
+// failure of the socket. Does nothing if the socket was closed meanwhile.
+//
+// A server may send without a pause. Read from each socket at most some 64 KB in a turn, and then the others.
+cenote_status cenote_client_received(cenote_client *client,
+                                     uint64_t now,
+                                     uint64_t server,
+                                     uint64_t socket,
+                                     const uint8_t *data,
+                                     size_t length);
+
+// A monitoring socket could not be connected, or has failed since: the end of its stream is a failure. Does nothing if it was
+// closed meanwhile. `CENOTE_CLIENT_ACTION_KIND_CLOSE_SOCKET` follows.
+cenote_status cenote_client_socket_failed(cenote_client *client,
+                                          uint64_t now,
+                                          uint64_t server,
+                                          uint64_t socket,
+                                          const cenote_cause *cause);
+
+// A connection of a server's pool has failed, while it was established or in use. Perform the actions that follow, which may
+// clear the pool, and tell the pool and the caller after that. Replaces `cenote_verdict`.
+cenote_status cenote_client_connection_failed(cenote_client *client,
+                                              uint64_t now,
+                                              uint64_t server,
+                                              const cenote_pool *pool,
+                                              uint64_t connection,
+                                              const cenote_cause *cause);
+
+// An operation wants a server. `request` is greater than every one before it in this client; `waiter` comes back with the
+// outcome, in exactly one action `CENOTE_CLIENT_ACTION_KIND_DELIVER`.
+//
+// `selector` is a `cenote_server_selector`. `deadline` is when the caller gives up; `CENOTE_NEVER` is after
+// `serverSelectionTimeoutMS`, and one that is not after `now` asks for what is known. The servers whose numbers are in
+// `avoided`, an array of `count`, are chosen only where no other fits, such as one where the operation has just failed;
+// `avoided` may be null if `count` is 0. `draw` is a random number, by which two of the servers that fit are drawn.
+cenote_status cenote_client_select(cenote_client *client,
+                                   uint64_t now,
+                                   uint64_t request,
+                                   uintptr_t waiter,
+                                   uint32_t selector,
+                                   uint64_t deadline,
+                                   const uint64_t *avoided,
+                                   size_t count,
+                                   uint64_t draw);
+
+// A caller does not wait for its server any more. Its waiter does not come back. Does nothing if the request has its
+// outcome.
+cenote_status cenote_client_cancel(cenote_client *client,
+                                   uint64_t now,
+                                   uint64_t request);
+
+// All servers are to be checked as soon as the minimum of 500 ms between two checks allows.
+cenote_status cenote_client_request_checks(cenote_client *client, uint64_t now);
+
+// The client is closed, for good: callers that wait get an error, then monitoring sockets and pools are closed.
+cenote_status cenote_client_close(cenote_client *client,
+                                  uint64_t now);
+
+// The `cenote_client_next_deadline` is due. Early, late or twice does no harm.
+cenote_status cenote_client_timer(cenote_client *client, uint64_t now);
+
+// When to call `cenote_client_timer` next; `CENOTE_NEVER` if there is nothing to wait for. To be asked again after every
+// input.
+cenote_status cenote_client_next_deadline(const cenote_client *client,
+                                          uint64_t *deadline);
+
+// Tells about a server; `CENOTE_STATUS_NOTHING` if it was removed, or never was one.
+cenote_status cenote_client_server(const cenote_client *client,
+                                   uint64_t server,
+                                   cenote_server_info *info);
+
+// The `host:port` of a server; `CENOTE_STATUS_NOTHING` if it was removed, or never was one.
+cenote_status cenote_client_address(const cenote_client *client,
+                                    uint64_t server,
+                                    char *buffer,
+                                    size_t capacity,
+                                    size_t *length);
+
+// What is known of the deployment, as one line.
+cenote_status cenote_client_description(const cenote_client *client,
+                                        char *buffer,
+                                        size_t capacity,
+                                        size_t *length);
 
 #ifdef __cplusplus
 }  // extern "C"

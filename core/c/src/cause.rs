@@ -130,6 +130,10 @@ struct Inner {
 static CAUSES: Table<SharedCause> = Table::new(2, "cause");
 
 impl SharedCause {
+    pub(crate) fn new(error: ConnectionError, payload: HandleWord) -> Self {
+        Self(Arc::new(Inner { error, payload }))
+    }
+
     pub(crate) fn of(handle: *const Cause) -> Result<Self, Failure> {
         CAUSES.with(handle.addr(), |cause| Ok(cause.clone()))
     }
@@ -175,8 +179,7 @@ pub unsafe extern "C" fn cenote_cause_new(
         let (options, out) = unsafe { (read(options)?, Out::plain(cause, "the cause")?) };
         // SAFETY: likewise, for the texts.
         let error = unsafe { error_of(&options)? };
-        let cause = SharedCause(Arc::new(Inner { error, payload: options.payload }));
-        out.write(cause.handle()?);
+        out.write(SharedCause::new(error, options.payload).handle()?);
         Ok(())
     })
 }
@@ -296,7 +299,8 @@ impl SharedCause {
             | TextKind::Event
             | TextKind::Reason
             | TextKind::Log
-            | TextKind::LogJson => Err(kind.missing()),
+            | TextKind::LogJson
+            | TextKind::Address => Err(kind.missing()),
         }
     }
 }

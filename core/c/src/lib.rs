@@ -33,6 +33,10 @@ pub mod inspect;
 
 pub mod trace;
 
+// A client of several servers.
+#[cfg(feature = "client")]
+pub mod client;
+
 // The functions that take pointers, for Rust programs without `unsafe`.
 pub mod checked;
 

@@ -167,6 +167,39 @@ pub(crate) unsafe fn optional_bytes(pointer: *const u8) -> Option<[u8; 12]> {
     (!pointer.is_null()).then(|| unsafe { pointer.cast::<[u8; 12]>().read() })
 }
 
+/// Reads bytes.
+///
+/// # Safety
+///
+/// See the module; there are `length` bytes, which do not change until the result is dropped.
+pub(crate) unsafe fn bytes<'a>(pointer: *const u8, length: usize) -> Result<&'a [u8], Failure> {
+    // SAFETY: the caller's promise.
+    unsafe { array(pointer, length, "the bytes") }
+}
+
+/// Reads an array of numbers.
+///
+/// # Safety
+///
+/// See the module; there are `count` numbers, which do not change until the result is dropped.
+pub(crate) unsafe fn numbers<'a>(pointer: *const u64, count: usize) -> Result<&'a [u64], Failure> {
+    // SAFETY: the caller's promise.
+    unsafe { array(pointer, count, "the numbers") }
+}
+
+/// An empty one may be at null. One that is longer than all memory is a wrong length.
+unsafe fn array<'a, T>(pointer: *const T, count: usize, name: &str) -> Result<&'a [T], Failure> {
+    if count == 0 {
+        return Ok(&[]);
+    }
+    check(pointer, name)?;
+    if count.checked_mul(size_of::<T>()).is_none_or(|size| size > isize::MAX as usize) {
+        return Err(Failure::new(Status::BadValue, format!("{count} is no length of {name}")));
+    }
+    // SAFETY: neither null nor misaligned, not longer than a slice can be, and the caller promised so many.
+    Ok(unsafe { std::slice::from_raw_parts(pointer, count) })
+}
+
 /// Where bytes are written to, and their number.
 pub(crate) struct Text {
     buffer: *mut u8,
@@ -218,6 +251,22 @@ impl Text {
             bytes.drain(..count);
         }
         self.write_length(count);
+        Ok(())
+    }
+
+    /// All of the bytes; none if there is not enough room.
+    pub(crate) fn copy(self, bytes: &[u8]) -> Result<(), Failure> {
+        self.check()?;
+        self.write_length(bytes.len());
+        if bytes.len() > self.capacity {
+            let (capacity, needed) = (self.capacity, bytes.len());
+            let what = format!("there are {needed} bytes, but the buffer has {capacity}");
+            return Err(Failure::new(Status::Truncated, what));
+        }
+        if !bytes.is_empty() {
+            // SAFETY: there are at most `capacity`, which `new` was promised.
+            unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), self.buffer, bytes.len()) };
+        }
         Ok(())
     }
 

@@ -15,9 +15,9 @@ pub enum Status {
     Ok = 0,
     /// A pointer is null or not aligned.
     BadPointer = 1,
-    /// No such pool or cause: it is null, was freed, or is of the other kind.
+    /// No such pool, client or cause: it is null, was freed, or is of another kind.
     BadHandle = 2,
-    /// Another thread is in a call with this pool: take a lock around each call.
+    /// Another thread is in a call with this pool or client: take a lock around each call.
     Busy = 3,
     /// The field `size` of a structure is not the size that this library knows.
     BadSize = 4,
@@ -25,19 +25,19 @@ pub enum Status {
     BadValue = 5,
     /// A text is not UTF-8.
     NotUtf8 = 6,
-    /// A text is not what it has to be: an address or a connection string.
+    /// A text is not what it has to be: an address, or a connection string.
     BadText = 7,
-    /// No pool can work with these options.
+    /// No pool or client can work with these options.
     BadOptions = 8,
-    /// The pool refuses the input, which makes no sense in its state.
+    /// The machine refuses the input, which makes no sense in its state.
     Misuse = 9,
     /// The buffer is too short for the text. It holds the beginning, and the length is the whole one.
     Truncated = 10,
-    /// There is nothing of that kind: no error in the last action, no such connection, no trace.
+    /// There is nothing of that kind: no error in the last action, no such connection or server, no trace.
     Nothing = 11,
     /// There are as many handles as there can be.
     Full = 12,
-    /// A bug of the library. The pool cannot be used any more; free it.
+    /// A bug of the library. The pool or client cannot be used any more; free it.
     Panicked = 13,
 }
 

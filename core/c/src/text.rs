@@ -37,14 +37,28 @@ pub enum TextKind {
     Log = 7,
     /// The log message as JSON: an object with `message` and the fields of the specification.
     LogJson = 8,
+    /// Where a server is: `host:port`. Actions of clients have it.
+    Address = 9,
 }
 
 impl TextKind {
-    const ALL: [Self; 9] = {
+    const ALL: [Self; 10] = {
         use TextKind::{
-            Event, Explanation, Labels, LabelsRetryWrites, Log, LogJson, Message, Name, Reason,
+            Address, Event, Explanation, Labels, LabelsRetryWrites, Log, LogJson, Message, Name,
+            Reason,
         };
-        [Name, Message, Explanation, Labels, LabelsRetryWrites, Event, Reason, Log, LogJson]
+        [
+            Name,
+            Message,
+            Explanation,
+            Labels,
+            LabelsRetryWrites,
+            Event,
+            Reason,
+            Log,
+            LogJson,
+            Address,
+        ]
     };
 
     pub(crate) fn of(number: u32) -> Result<Self, Failure> {
@@ -93,6 +107,7 @@ fn of_event(inner: &Inner, event: &Event<SharedCause>, kind: TextKind) -> Result
         TextKind::Log => Ok(record().to_string()),
         TextKind::LogJson => Ok(json(&record())),
         TextKind::Reason => reason(event).map(str::to_owned).ok_or_else(|| kind.missing()),
+        TextKind::Address => Err(kind.missing()),
         TextKind::Name
         | TextKind::Message
         | TextKind::Explanation
@@ -119,9 +134,11 @@ fn of_error(
         TextKind::Explanation => Ok(PoolError::explain(error, &inner.address).to_string()),
         TextKind::Labels => Ok(labels(RetryWrites::Disabled)),
         TextKind::LabelsRetryWrites => Ok(labels(RetryWrites::Enabled)),
-        TextKind::Event | TextKind::Reason | TextKind::Log | TextKind::LogJson => {
-            Err(kind.missing())
-        }
+        TextKind::Event
+        | TextKind::Reason
+        | TextKind::Log
+        | TextKind::LogJson
+        | TextKind::Address => Err(kind.missing()),
     }
 }
 
@@ -163,7 +180,7 @@ pub(crate) fn joined<'a>(labels: impl Iterator<Item = &'a str>) -> String {
     labels.collect::<Vec<_>>().join(" ")
 }
 
-fn json(record: &LogRecord<'_>) -> String {
+pub(crate) fn json(record: &LogRecord<'_>) -> String {
     let mut json = format!("{{\"message\":{}", quoted(record.message()));
     for (key, value) in record.fields() {
         // Writing to a `String` does not fail.

@@ -33,6 +33,52 @@ static void *use(void *pool) {
     return NULL;
 }
 
+static void misuse_client(cenote_pool *pool) {
+    cenote_client *client;
+    cenote_cause *cause;
+    cenote_client_action action = CENOTE_CLIENT_ACTION_INIT;
+    cenote_server_info server = CENOTE_SERVER_INFO_INIT;
+    uint8_t byte = 0;
+    size_t length;
+    BAD(BAD_POINTER, "the connection string is null", cenote_client_new(NULL, NULL, NULL, 0, &client));
+    BAD(BAD_POINTER, "the client is null", cenote_client_new("mongodb://db/", NULL, NULL, 0, NULL));
+    BAD(BAD_TEXT, "the connection string", cenote_client_new("db:1", NULL, NULL, 0, &client));
+    BAD(BAD_TEXT, "resolve the SRV records of a.test.com", cenote_client_new("mongodb+srv://a.test.com/", NULL, NULL, 0, &client));
+    BAD(NOT_UTF8, "driver_name is not UTF-8", cenote_client_new("mongodb://db/", "\xff", NULL, 0, &client));
+    BAD(BAD_OPTIONS, "contains `|`", cenote_client_new("mongodb://db/", "a|b", NULL, 0, &client));
+    OK(cenote_client_new("mongodb://127.0.0.1/", NULL, NULL, 0, &client));
+    BAD(BAD_HANDLE, "no client", cenote_client_timer((cenote_client *)pool, 1));
+    BAD(BAD_HANDLE, "no pool", cenote_timer((cenote_pool *)client, 1));
+    BAD(BAD_POINTER, "cenote_client_action is null", cenote_client_next_action(client, NULL));
+    BAD(BAD_POINTER, "the deadline is null", cenote_client_next_deadline(client, NULL));
+    BAD(BAD_POINTER, "cenote_server_info is null", cenote_client_server(client, 1, NULL));
+    server.size = action.size = 12;
+    BAD(BAD_SIZE, "cenote_server_info.size is 12", cenote_client_server(client, 1, &server));
+    BAD(BAD_SIZE, "cenote_client_action.size is 12", cenote_client_next_action(client, &action));
+    action.size = sizeof action;
+    BAD(NOTHING, "no bytes", cenote_client_action_bytes(client, &byte, 1, &length));
+    BAD(NOTHING, "no cause", cenote_client_action_cause(client, &cause));
+    BAD(NOTHING, "no server 7", cenote_client_address(client, 7, NULL, 0, &length));
+    BAD(BAD_VALUE, "cenote_server_selector: there is no 9", cenote_client_select(client, 1, 1, 0, 9, 5, NULL, 0, 0));
+    BAD(BAD_POINTER, "the numbers is null", cenote_client_select(client, 1, 1, 0, 0, 5, NULL, 1, 0));
+    BAD(MISUSE, "numbers of requests must increase", cenote_client_select(client, 1, 0, 0, 0, 5, NULL, 0, 0));
+    BAD(MISUSE, "never had a server 7", cenote_client_connected(client, 1, 7, 1));
+    do OK(cenote_client_next_action(client, &action));
+    while (action.kind != CENOTE_CLIENT_ACTION_KIND_OPEN_SOCKET);
+    BAD(MISUSE, "not connected yet", cenote_client_received(client, 1, action.server, action.socket, &byte, 1));
+    OK(cenote_client_connected(client, 1, action.server, action.socket));
+    BAD(MISUSE, "connected already", cenote_client_connected(client, 1, action.server, action.socket));
+    BAD(BAD_POINTER, "the bytes is null", cenote_client_received(client, 1, action.server, action.socket, NULL, 1));
+    BAD(BAD_VALUE, "no length of the bytes", cenote_client_received(client, 1, action.server, action.socket, &byte, SIZE_MAX));
+    do OK(cenote_client_next_action(client, &action));
+    while (action.kind != CENOTE_CLIENT_ACTION_KIND_SEND);
+    BAD(TRUNCATED, "the buffer has 1", cenote_client_action_bytes(client, &byte, 1, &length));
+    if (byte != 0 || length != action.length) exit(1);
+    OK(cenote_client_free(client));
+    BAD(BAD_HANDLE, "was freed", cenote_client_free(client));
+    BAD(BAD_HANDLE, "was freed", cenote_client_close(client, 1));
+}
+
 int main(void) {
     cenote_pool *pool, *none = NULL;
     cenote_cause *cause;
@@ -126,6 +172,8 @@ int main(void) {
     BAD(MISUSE, "minPoolSize is 9", cenote_set_options(pool, 1, &options));
     options.max_pool_size = -7;
     BAD(BAD_OPTIONS, "max_pool_size is -7", cenote_set_options(pool, 1, &options));
+
+    misuse_client(pool);
 
     /* Two threads at once: one of them is told, and nothing breaks. */
     pthread_t threads[2];

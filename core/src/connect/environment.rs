@@ -5,17 +5,14 @@ use bson::raw::{RawDocumentBuf, cstr};
 /// Where the client runs. The embedder finds it out: the core reads no environment.
 ///
 /// ```
+/// use std::env::{self, consts};
+///
 /// use cenote_core::connect::Environment;
 ///
+/// let variable = |name: &str| env::var(name).ok();
 /// let environment = Environment {
-///     os_type: Some("Linux".to_owned()),
-///     architecture: Some("x86_64".to_owned()),
-///     variables: Environment::VARIABLES
-///         .iter()
-///         .filter_map(|name| Some((name.to_string(), std::env::var(name).ok()?)))
-///         .collect(),
 ///     has_dockerenv: std::path::Path::new("/.dockerenv").exists(),
-///     ..Environment::default()
+///     ..Environment::of(consts::OS, consts::ARCH, variable)
 /// };
 /// # drop(environment);
 /// ```
@@ -52,6 +49,25 @@ impl Environment {
         "VERCEL_REGION",
         "KUBERNETES_SERVICE_HOST",
     ];
+
+    /// With the [operating system](std::env::consts::OS) and the [architecture](std::env::consts::ARCH) as Rust calls
+    /// them, and the variables that are set.
+    #[must_use]
+    pub fn of(os: &str, architecture: &str, variable: impl Fn(&str) -> Option<String>) -> Self {
+        let os_type = match os {
+            "linux" => "Linux",
+            "macos" => "Darwin",
+            "windows" => "Windows",
+            other => other,
+        };
+        let set = |name: &&str| Some(((*name).to_owned(), variable(name)?));
+        Self {
+            os_type: Some(os_type.to_owned()),
+            architecture: Some(architecture.to_owned()),
+            variables: Self::VARIABLES.iter().filter_map(set).collect(),
+            ..Self::default()
+        }
+    }
 
     /// Whether this process is a function on a platform that freezes it between two calls, so that
     /// a streamed reply would not be read.

@@ -5,6 +5,8 @@ from ._abi import (
     CauseKind,
     CauseStage,
     CheckOutError,
+    ClientActionKind,
+    ClientEventKind,
     ClosedReason,
     ConnectionInfo,
     ConnectionState,
@@ -12,10 +14,14 @@ from ._abi import (
     FailedReason,
     PoolStatus,
     Purpose,
+    ServerInfo,
+    ServerKind,
+    ServerSelector,
     SnapshotInfo,
     Status,
     TextKind,
 )
+from ._client import Client, ClientAction
 from ._pool import NEVER, NO_MAINTENANCE, Action, Cause, Error, Options, Pool
 
 __all__ = [
@@ -27,6 +33,10 @@ __all__ = [
     "CauseKind",
     "CauseStage",
     "CheckOutError",
+    "Client",
+    "ClientAction",
+    "ClientActionKind",
+    "ClientEventKind",
     "ClosedReason",
     "ConnectionInfo",
     "ConnectionState",
@@ -37,6 +47,9 @@ __all__ = [
     "Pool",
     "PoolStatus",
     "Purpose",
+    "ServerInfo",
+    "ServerKind",
+    "ServerSelector",
     "SnapshotInfo",
     "Status",
     "TextKind",

@@ -57,6 +57,33 @@ class CheckVerdict(IntEnum):
     CANCEL = 2
 
 
+class ClientActionKind(IntEnum):
+    NONE = 0
+    OPEN_POOL = 1
+    READY_POOL = 2
+    CLEAR_POOL = 3
+    CLOSE_POOL = 4
+    OPEN_SOCKET = 5
+    SEND = 6
+    CLOSE_SOCKET = 7
+    DELIVER = 8
+    EMIT_EVENT = 9
+    MIN_ROUND_TRIP = 10
+
+
+class ClientEventKind(IntEnum):
+    NONE = 0
+    TOPOLOGY_OPENING = 1
+    TOPOLOGY_DESCRIPTION_CHANGED = 2
+    TOPOLOGY_CLOSED = 3
+    SERVER_OPENING = 4
+    SERVER_DESCRIPTION_CHANGED = 5
+    SERVER_CLOSED = 6
+    HEARTBEAT_STARTED = 7
+    HEARTBEAT_SUCCEEDED = 8
+    HEARTBEAT_FAILED = 9
+
+
 class ClosedReason(IntEnum):
     ERROR = 0
     STALE = 1
@@ -128,6 +155,27 @@ class Purpose(IntEnum):
     TRANSACTION = 2
 
 
+class ServerKind(IntEnum):
+    UNKNOWN = 0
+    STANDALONE = 1
+    MONGOS = 2
+    RS_PRIMARY = 3
+    RS_SECONDARY = 4
+    RS_ARBITER = 5
+    RS_OTHER = 6
+    RS_GHOST = 7
+    LOAD_BALANCER = 8
+
+
+class ServerSelector(IntEnum):
+    READ_PREFERENCE = 0
+    PRIMARY = 1
+    PRIMARY_PREFERRED = 2
+    SECONDARY = 3
+    SECONDARY_PREFERRED = 4
+    NEAREST = 5
+
+
 class ServerVerdict(IntEnum):
     KEEP = 0
     UNKNOWN = 1
@@ -161,6 +209,7 @@ class TextKind(IntEnum):
     REASON = 6
     LOG = 7
     LOG_JSON = 8
+    ADDRESS = 9
 
 
 class Options(ctypes.Structure):
@@ -383,6 +432,62 @@ class ConnectionInfo(ctypes.Structure):
     )
 
 
+class ClientAction(ctypes.Structure):
+    size: int
+    kind: int
+    remaining: int
+    event: int
+    server: int
+    socket: int
+    second: int
+    waiter: int
+    duration: int
+    length: int
+    service: ctypes.Array[ctypes.c_uint8]
+    has_service: bool
+    interrupt: bool
+    is_ready: bool
+    has_cause: bool
+    is_timeout: bool
+    reserved: ctypes.Array[ctypes.c_uint8]
+
+    _fields_ = (
+        ("size", ctypes.c_uint32),
+        ("kind", ctypes.c_uint32),
+        ("remaining", ctypes.c_uint32),
+        ("event", ctypes.c_uint32),
+        ("server", ctypes.c_uint64),
+        ("socket", ctypes.c_uint64),
+        ("second", ctypes.c_uint64),
+        ("waiter", ctypes.c_size_t),
+        ("duration", ctypes.c_uint64),
+        ("length", ctypes.c_size_t),
+        ("service", ctypes.c_uint8 * 12),
+        ("has_service", ctypes.c_bool),
+        ("interrupt", ctypes.c_bool),
+        ("is_ready", ctypes.c_bool),
+        ("has_cause", ctypes.c_bool),
+        ("is_timeout", ctypes.c_bool),
+        ("reserved", ctypes.c_uint8 * 31),
+    )
+
+
+class ServerInfo(ctypes.Structure):
+    size: int
+    kind: int
+    round_trip: int
+    max_wire_version: int
+    reserved: ctypes.Array[ctypes.c_uint8]
+
+    _fields_ = (
+        ("size", ctypes.c_uint32),
+        ("kind", ctypes.c_uint32),
+        ("round_trip", ctypes.c_uint64),
+        ("max_wire_version", ctypes.c_int32),
+        ("reserved", ctypes.c_uint8 * 44),
+    )
+
+
 FUNCTIONS = {
     "cenote_last_error": [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p],
     "cenote_pool_new": [ctypes.c_char_p, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_void_p],
@@ -436,4 +541,23 @@ FUNCTIONS = {
     "cenote_trace_stop": [ctypes.c_void_p],
     "cenote_trace_read": [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p],
     "cenote_fingerprint": [ctypes.c_void_p, ctypes.c_void_p],
+    "cenote_client_new": [ctypes.c_char_p, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_uint64, ctypes.c_void_p],
+    "cenote_client_free": [ctypes.c_void_p],
+    "cenote_client_next_action": [ctypes.c_void_p, ctypes.c_void_p],
+    "cenote_client_action_bytes": [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p],
+    "cenote_client_action_cause": [ctypes.c_void_p, ctypes.c_void_p],
+    "cenote_client_action_text": [ctypes.c_void_p, ctypes.c_uint32, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p],
+    "cenote_client_connected": [ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint64, ctypes.c_uint64],
+    "cenote_client_received": [ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint64, ctypes.c_uint64, ctypes.c_void_p, ctypes.c_size_t],
+    "cenote_client_socket_failed": [ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint64, ctypes.c_uint64, ctypes.c_void_p],
+    "cenote_client_connection_failed": [ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint64, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_void_p],
+    "cenote_client_select": [ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint64, ctypes.c_size_t, ctypes.c_uint32, ctypes.c_uint64, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_uint64],
+    "cenote_client_cancel": [ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint64],
+    "cenote_client_request_checks": [ctypes.c_void_p, ctypes.c_uint64],
+    "cenote_client_close": [ctypes.c_void_p, ctypes.c_uint64],
+    "cenote_client_timer": [ctypes.c_void_p, ctypes.c_uint64],
+    "cenote_client_next_deadline": [ctypes.c_void_p, ctypes.c_void_p],
+    "cenote_client_server": [ctypes.c_void_p, ctypes.c_uint64, ctypes.c_void_p],
+    "cenote_client_address": [ctypes.c_void_p, ctypes.c_uint64, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p],
+    "cenote_client_description": [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p],
 }

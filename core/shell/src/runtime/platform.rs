@@ -11,19 +11,10 @@ use cenote_core::wire::RequestIds;
 /// The platform metadata of the handshake. Reads environment variables, and looks for a file.
 #[must_use]
 pub fn environment() -> Environment {
-    let name = match std::env::consts::OS {
-        "linux" => "Linux",
-        "macos" => "Darwin",
-        "windows" => "Windows",
-        other => other,
-    };
-    let variable = |name: &&str| Some(((*name).to_owned(), std::env::var(name).ok()?));
+    let variable = |name: &str| std::env::var(name).ok();
     Environment {
-        os_type: Some(name.to_owned()),
-        architecture: Some(std::env::consts::ARCH.to_owned()),
-        variables: Environment::VARIABLES.iter().filter_map(variable).collect(),
         has_dockerenv: Path::new("/.dockerenv").exists(),
-        ..Environment::default()
+        ..Environment::of(std::env::consts::OS, std::env::consts::ARCH, variable)
     }
 }
 
