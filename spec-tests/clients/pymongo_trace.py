@@ -10,14 +10,14 @@ INPUTS = {
     "out", "cancel", "in", "use", "hello", "up", "fail", "gone", "ready", "close", "timer", "fork",
     "clear", "set",
 }
-OTHERS = {"cause", "fp", "acts", "lost", "end", "service", "connection", "free", "request"}
+OTHERS = {"cause", "stage", "fp", "acts", "lost", "end", "service", "connection", "free", "request"}
 
 
 def read(path):
     with open(path, "rb") as file:
         header, *documents = bson.decode_file_iter(file)
     assert header["format"] == "cenote-trace", header
-    assert header["version"] == 1, header
+    assert header["version"] in (1, 2), header
     assert isinstance(header["options"], dict), header
     assert header["origin"] >= datetime(1970, 1, 1), header
     inputs = 0
@@ -36,7 +36,7 @@ def read(path):
 
 
 def main():
-    files = sorted(Path(sys.argv[1]).glob("v1-*.bson"))
+    files = sorted(Path(sys.argv[1]).glob("v*-*.bson"))
     assert len(files) >= 4, files
     for path in files:
         read(path)

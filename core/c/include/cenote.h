@@ -1230,6 +1230,13 @@ cenote_status cenote_trace_start(cenote_pool *pool,
 // Ends the recording. What was not read yet can still be read.
 cenote_status cenote_trace_stop(cenote_pool *pool);
 
+// The establishment of a connection has come to a `cenote_cause_stage`: for the trace, which tells then where the time went,
+// and where one hangs. Does nothing while the pool is not recorded.
+cenote_status cenote_enter_stage(cenote_pool *pool,
+                                 uint64_t now,
+                                 uint64_t connection,
+                                 uint32_t stage);
+
 // Takes the next bytes of the trace, at most `capacity`; `length` gets their number, which is 0 if there are none at
 // present. Appended to one file, they are the trace.
 cenote_status cenote_trace_read(cenote_pool *pool,

@@ -2,11 +2,13 @@
 
 use std::io;
 
+use cenote_core::error::Stage;
+use cenote_core::pool::Instant;
 use cenote_core::trace::{JournalOptions, TraceInfo, TraceWriter};
 
 use crate::pointer::{Out, Text};
 use crate::pool::{Inner, Pool, answer, with};
-use crate::status::{Failure, Status, call};
+use crate::status::{Failure, Status, call, numbered};
 
 /// The recording of a pool.
 pub(crate) enum Trace {
@@ -72,6 +74,25 @@ pub extern "C" fn cenote_trace_stop(pool: *mut Pool) -> Status {
                     Err(Failure::new(Status::Nothing, "the pool is not being recorded"))
                 }
             }
+        })
+    })
+}
+
+/// The establishment of a connection has come to a `cenote_cause_stage`: for the trace, which tells then where the time went,
+/// and where one hangs. Does nothing while the pool is not recorded.
+#[unsafe(no_mangle)]
+pub extern "C" fn cenote_enter_stage(
+    pool: *mut Pool,
+    now: u64,
+    connection: u64,
+    stage: u32,
+) -> Status {
+    call(|| {
+        let stage = numbered(&Stage::ALL, stage, "cenote_cause_stage")?;
+        with(pool, |inner| {
+            let id = inner.id(connection);
+            inner.machine.enter_stage(Instant::from_nanos(now), id, stage);
+            Ok(())
         })
     })
 }

@@ -210,7 +210,7 @@ fn what_is_wrong_is_a_status_and_a_text() {
     assert_eq!(checked::options_from_uri("http://x").map(drop), Err(Status::BadText));
     // No action was pulled since.
     assert_eq!(text(pool, TextKind::Name), Err(Status::Nothing));
-    assert_eq!(checked::action_text(pool, 9), Err(Status::BadValue));
+    assert_eq!(checked::action_text(pool, 10), Err(Status::BadValue));
     assert_eq!(checked::action_cause(pool), Err(Status::Nothing));
     assert_eq!(checked::connection(pool, 2).map(drop), Err(Status::Nothing));
     assert_eq!(cenote_cause_release(cause), Status::Ok);

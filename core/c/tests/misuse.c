@@ -137,6 +137,7 @@ int main(void) {
     reason.size = sizeof reason;
     reason.kind = 99;
     BAD(BAD_VALUE, "cenote_cause_kind: there is no 99", cenote_cause_new(&reason, &cause));
+    BAD(BAD_VALUE, "cenote_cause_stage: there is no 8", cenote_enter_stage(pool, 1, 1, 8));
     BAD(BAD_VALUE, "cenote_purpose: there is no 7", cenote_check_out(pool, 1, 1, 0, CENOTE_NEVER, 7));
     BAD(BAD_VALUE, "cenote_text_kind: there is no 4000000000", cenote_action_text(pool, UINT32_C(4000000000), text, 8, NULL));
 

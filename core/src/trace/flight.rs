@@ -4,7 +4,8 @@ use alloc::vec::Vec;
 use core::fmt;
 use std::io;
 
-use crate::pool::{Input, Instant, PoolState, PoolTypes};
+use crate::error::Stage;
+use crate::pool::{ConnId, Input, Instant, PoolState, PoolTypes};
 
 use super::caller_location::CallerLocation;
 use super::cause::TraceCause;
@@ -79,6 +80,20 @@ impl FlightRecorder {
             self.turn_over(pool);
         }
         self.present.log.record_place(place);
+    }
+
+    /// Records to which stage an establishment has come.
+    pub(super) fn enter_stage<S: PoolTypes>(
+        &mut self,
+        pool: &PoolState<S>,
+        now: Instant,
+        id: ConnId,
+        stage: Stage,
+    ) {
+        if !self.present.log.has_room() {
+            self.turn_over(pool);
+        }
+        self.present.log.record_stage(now, id, stage);
     }
 
     pub(super) fn refused(&mut self) {

@@ -14,6 +14,7 @@ use super::action::ActionRecord;
 use super::caller_location::CallerLocation;
 use super::cause::{CauseSummary, TraceCause};
 use super::string_table::StringTable;
+use crate::error::Stage;
 
 /// What the differences are to.
 #[derive(Clone, Copy, Debug, Default)]
@@ -63,7 +64,7 @@ pub(super) enum Tag {
     ResetAfterFork,
     Clear,
     SetOptions,
-    /// Also an action or a place: the flags say so.
+    /// Also an action, a place or a stage: the flags say so.
     Fingerprint,
     /// Both compact forms: the flag says which.
     Compact,
@@ -122,6 +123,8 @@ pub(super) const COMPACT_HAS_DEADLINE: u8 = 0x20;
 pub(super) const IS_ACTION: u8 = 0x40;
 /// With the tag `Fingerprint`: the place of the check-outs that follow.
 pub(super) const IS_PLACE: u8 = 0x80;
+/// With the tag `Fingerprint`, if it is no action: the stage of an establishment.
+pub(super) const IS_STAGE: u8 = 0x10;
 pub(super) const ACTION_HAS_CONNECTION: u8 = 0x10;
 pub(super) const ACTION_HAS_NANOS: u8 = 0x20;
 
@@ -313,6 +316,13 @@ impl InputLog {
         let number = place.map_or(0, |place| self.number_of(place));
         let head = Tag::Fingerprint as u8 | IS_PLACE;
         self.put(Record { head, numbers: [number, 0, 0], ..Record::default() });
+    }
+
+    /// Records to which stage an establishment has come. There must be room.
+    pub(super) fn record_stage(&mut self, now: Instant, id: ConnId, stage: Stage) {
+        let time = zigzag(now.as_nanos().wrapping_sub(self.context.now));
+        let head = Tag::Fingerprint as u8 | IS_STAGE;
+        self.put(Record { head, time, numbers: [id.number(), stage as u64, 0], service: None });
     }
 
     /// 0 for a place for which there is no room.
@@ -516,7 +526,6 @@ mod tests {
     use std::prelude::v1::*;
 
     use super::*;
-    use crate::error::Stage;
     use crate::trace::cause::{Cause, CauseKind, CauseLabels, CauseSummary};
     use crate::trace::input_log_entries::Entry;
     use crate::trace::traced::Traced;
@@ -524,7 +533,7 @@ mod tests {
     fn back(log: &InputLog) -> Vec<Input<Traced>> {
         let inputs = log.entries().map(|entry| match entry {
             Entry::Input { input, .. } => input,
-            Entry::Fingerprint(_) | Entry::Action(_) | Entry::Place(_) => {
+            Entry::Fingerprint(_) | Entry::Action(_) | Entry::Place(_) | Entry::Stage(_) => {
                 panic!("there are inputs only")
             }
         });

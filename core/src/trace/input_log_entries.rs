@@ -10,10 +10,12 @@ use super::input_log::{
     ACTION_HAS_CONNECTION, ACTION_HAS_NANOS, CHECK_IN_ERRORED, CHECK_IN_PENDING_RESPONSE,
     CHECK_OUT_HAS_DEADLINE, CLEAR_INTERRUPTS, COMPACT_CHECK_IN_BYTES, COMPACT_CHECK_OUT_BYTES,
     COMPACT_HAS_DEADLINE, COMPACT_IS_CHECK_IN, COMPACT_TIME_BITS, Context, DRAIN_GOES_ON,
-    ENDS_DRAIN, HAS_CLEARS, HAS_SERVICE, IS_ACTION, IS_OVERLOAD, IS_PLACE, InputLog, REFUSED,
-    RELEASES, RETIRES, Tag, purpose_of, unzigzag,
+    ENDS_DRAIN, HAS_CLEARS, HAS_SERVICE, IS_ACTION, IS_OVERLOAD, IS_PLACE, IS_STAGE, InputLog,
+    REFUSED, RELEASES, RETIRES, Tag, purpose_of, unzigzag,
 };
+use super::stage::StageRecord;
 use super::traced::Traced;
+use crate::error::Stage;
 
 /// One record of a log.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,6 +27,7 @@ pub(super) enum Entry {
     },
     Fingerprint(u64),
     Action(ActionRecord),
+    Stage(StageRecord),
     /// The number of the place of the check-outs that follow; 0 if it is unknown.
     Place(u64),
 }
@@ -66,6 +69,7 @@ impl Iterator for Entries<'_> {
             return match head {
                 head if head & IS_ACTION != 0 => action(head, time, id, c),
                 head if head & IS_PLACE != 0 => Some(Entry::Place(a)),
+                head if head & IS_STAGE != 0 => self.stage(time, a, b),
                 _ => Some(Entry::Fingerprint(a)),
             };
         }
@@ -82,6 +86,12 @@ impl<'a> Entries<'a> {
         let (taken, rest) = self.rest.split_at_checked(length)?;
         self.rest = rest;
         Some(taken)
+    }
+
+    fn stage(&self, time: u64, connection: u64, stage: u64) -> Option<Entry> {
+        let at = Instant::from_nanos(self.context.now.wrapping_add(unzigzag(time)));
+        let stage = *Stage::ALL.get(usize::try_from(stage).ok()?)?;
+        Some(Entry::Stage(StageRecord { at, connection, stage }))
     }
 
     fn compact(&mut self, head: u8) -> Option<Entry> {

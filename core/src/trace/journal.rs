@@ -3,7 +3,8 @@
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-use crate::pool::{Input, Instant, PoolState, PoolTypes};
+use crate::error::Stage;
+use crate::pool::{ConnId, Input, Instant, PoolState, PoolTypes};
 
 use super::action::ActionRecord;
 use super::caller_location::CallerLocation;
@@ -111,6 +112,18 @@ impl Journal {
             self.make_room(pool);
             self.present.log.record_place(place);
         }
+    }
+
+    /// Records to which stage an establishment has come.
+    pub(super) fn enter_stage<S: PoolTypes>(
+        &mut self,
+        pool: &PoolState<S>,
+        now: Instant,
+        id: ConnId,
+        stage: Stage,
+    ) {
+        self.make_room(pool);
+        self.present.log.record_stage(now, id, stage);
     }
 
     /// The actions of the last recorded input.

@@ -44,6 +44,7 @@ mod recorder;
 mod recording;
 #[cfg(feature = "protocol")]
 mod replay;
+mod stage;
 mod string_table;
 #[cfg(feature = "protocol")]
 pub mod topology;
@@ -63,6 +64,7 @@ pub use reader::TraceHeader;
 pub use recorder::Recorder;
 #[cfg(feature = "protocol")]
 pub use replay::{Replay, Step};
+pub use stage::StageRecord;
 pub use traced::Traced;
 pub use writer::{TraceInfo, TraceWriter};
 
@@ -82,5 +84,5 @@ pub const FORMAT_BYTES: usize = 4 + 1 + 7 + 4 + topology::FORMAT.len() + 1;
 
 /// The `format` in the header of a trace of a pool.
 pub const FORMAT: &str = "cenote-trace";
-/// The version of the format that is written, and the only one that is read.
-pub const VERSION: u64 = 1;
+/// The version of the format that is written: that with the stages of establishments. Version 1 is read as well.
+pub const VERSION: u64 = 2;

@@ -9,16 +9,17 @@ use std::io::Read;
 
 use bson::RawBsonRef;
 
-use crate::error::OneLine;
+use crate::error::{OneLine, Stage};
 use crate::pool::{Input, Instant, PoolCheckpoint, PoolOptions};
 
 use super::action::ActionRecord;
-use super::cause::Cause;
+use super::cause::{Cause, stage_name};
 use super::cause_numbers::CAUSES_MAX;
 use super::decode;
 use super::documents::Documents;
 use super::error::{TraceError, TraceProblem};
 use super::fields::{Fields, Found, absent, shown, wrong};
+use super::stage::StageRecord;
 use super::traced::Traced;
 use super::writer::PLACES_MAX;
 use super::{FORMAT, VERSION, topology};
@@ -51,6 +52,7 @@ pub(super) enum Record {
     Input { now: Instant, input: Input<Traced>, refused: bool, place: Option<Arc<str>> },
     Fingerprint { fingerprint: u64, inputs: u64 },
     Actions(Vec<ActionRecord>),
+    Stage(StageRecord),
     Restart { lost: u64, checkpoint: Box<PoolCheckpoint> },
     End { inputs: u64 },
 }
@@ -166,6 +168,12 @@ impl<R: Read> Reader<R> {
                         fingerprint,
                         inputs: fields.number("n")?,
                     }));
+                }
+                Some(b"stage") => {
+                    let stage = fields.choice_if("stage", &Stage::ALL, stage_name)?;
+                    let stage = stage.ok_or_else(|| absent("stage"))?;
+                    let (at, connection) = (fields.time("t")?, fields.number("c")?);
+                    return Ok(Some(Record::Stage(StageRecord { at, connection, stage })));
                 }
                 Some(b"acts") => return actions(&fields).map(|all| Some(Record::Actions(all))),
                 Some(b"lost") => {

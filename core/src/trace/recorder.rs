@@ -3,6 +3,7 @@
 use core::fmt;
 use core::ops::Deref;
 
+use crate::error::Stage;
 use crate::pool::{ActionSink, ConnId, Input, Instant, Misuse, PoolState, PoolTypes};
 
 use super::caller_location::CallerLocation;
@@ -124,6 +125,13 @@ where
         self.recording.set_place(&self.pool, place);
     }
 
+    /// Records to which stage the establishment of a connection has come, for a shell that knows: traces then tell where
+    /// the time of an establishment goes, and where one hangs. Takes some ten bytes; does nothing unless something is
+    /// [recorded](Self::is_recording).
+    pub fn enter_stage(&mut self, now: Instant, id: ConnId, stage: Stage) {
+        self.recording.enter_stage(&self.pool, now, id, stage);
+    }
+
     /// Whether anything is recorded: there is a flight recorder or a journal.
     #[inline]
     pub const fn is_recording(&self) -> bool {
@@ -242,7 +250,7 @@ pub(super) mod tests {
     use crate::pool::{
         Action, ActionSink, CheckOutError, NoPayload, PoolOptions, Purpose, WaiterId,
     };
-    use crate::trace::{Replay, TraceInfo, TraceWriter, Traced};
+    use crate::trace::{Replay, StageRecord, TraceInfo, TraceWriter, Traced};
 
     fn recorder() -> Recorder<NoPayload> {
         let pool = PoolState::new(Instant::ORIGIN, PoolOptions::default(), &mut |_| {});
@@ -368,6 +376,32 @@ pub(super) mod tests {
                 while replay.step(&mut sink).expect("it goes the same way").is_some() {}
                 assert_eq!(sink.actions, told);
             }
+        }
+    }
+
+    #[test]
+    fn stages_stand_between_the_inputs() {
+        let mut recorder =
+            recorder().with_flight_recorder(1000).with_journal(JournalOptions::default());
+        let (at, id) = (Instant::from_nanos, ConnId::from_parts(3, 0));
+        ready(&mut recorder);
+        recorder.enter_stage(at(5), id, Stage::Tcp);
+        recorder.enter_stage(at(7), id, Stage::Hello);
+        recorder.handle(at(9), Input::Timer, &mut |_| {}).expect("legal");
+        recorder.enter_stage(at(8), id, Stage::Authentication);
+        let flight = recorder.flight_recording().expect("there is a flight recorder");
+        let flight = flight.write_to(&TraceInfo::default(), Vec::new()).expect("memory");
+        for trace in [flight, trace_of(&mut recorder)] {
+            let mut replay = Replay::new(trace.as_slice()).expect("a trace");
+            let told = |stages: &[StageRecord]| -> Vec<_> {
+                stages.iter().map(|it| (it.at.as_nanos(), it.connection, it.stage)).collect()
+            };
+            let first = replay.step(&mut |_| {}).expect("no problem").expect("ready");
+            assert_eq!((told(&first.stages), told(replay.later_stages())), (vec![], vec![]));
+            let second = replay.step(&mut |_| {}).expect("no problem").expect("the timer");
+            assert_eq!(told(&second.stages), [(5, 3, Stage::Tcp), (7, 3, Stage::Hello)]);
+            assert_eq!(replay.verify().expect("the same"), 2);
+            assert_eq!(told(replay.later_stages()), [(8, 3, Stage::Authentication)]);
         }
     }
 

@@ -3,7 +3,8 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use crate::pool::{Action, ActionSink, Input, Instant, PoolState, PoolTypes};
+use crate::error::Stage;
+use crate::pool::{Action, ActionSink, ConnId, Input, Instant, PoolState, PoolTypes};
 
 use super::action::ActionRecord;
 use super::caller_location::CallerLocation;
@@ -67,15 +68,29 @@ impl Recording {
         pool: &PoolState<S>,
         place: Option<CallerLocation>,
     ) {
-        match self {
-            Self::Nothing => {}
-            Self::Flight(flight) => flight.set_place(pool, place),
-            Self::Journal(both) => {
-                both.journal.set_place(pool, place);
-                if let Some(flight) = &mut both.flight {
-                    flight.set_place(pool, place);
-                }
-            }
+        let (flight, journal) = self.parts();
+        if let Some(flight) = flight {
+            flight.set_place(pool, place);
+        }
+        if let Some(journal) = journal {
+            journal.set_place(pool, place);
+        }
+    }
+
+    /// Records to which stage an establishment has come.
+    pub(super) fn enter_stage<S: PoolTypes>(
+        &mut self,
+        pool: &PoolState<S>,
+        now: Instant,
+        id: ConnId,
+        stage: Stage,
+    ) {
+        let (flight, journal) = self.parts();
+        if let Some(flight) = flight {
+            flight.enter_stage(pool, now, id, stage);
+        }
+        if let Some(journal) = journal {
+            journal.enter_stage(pool, now, id, stage);
         }
     }
 
@@ -120,14 +135,7 @@ impl Recording {
     ) where
         S::Cause: TraceCause,
     {
-        let (flight, journal) = match self {
-            Self::Nothing => (None, None),
-            Self::Flight(flight) => (Some(flight), None),
-            Self::Journal(both) => {
-                let JournalAndFlight { journal, flight, .. } = &mut **both;
-                (flight.as_mut(), Some(journal))
-            }
-        };
+        let (flight, journal) = self.parts();
         if let Some(flight) = flight {
             flight.record(pool, now, input);
             flight.refused();
@@ -135,6 +143,17 @@ impl Recording {
         if let Some(journal) = journal {
             journal.record(pool, now, input);
             journal.handled(pool, true, &[]);
+        }
+    }
+
+    fn parts(&mut self) -> (Option<&mut FlightRecorder>, Option<&mut Journal>) {
+        match self {
+            Self::Nothing => (None, None),
+            Self::Flight(flight) => (Some(flight), None),
+            Self::Journal(both) => {
+                let JournalAndFlight { journal, flight, .. } = &mut **both;
+                (flight.as_deref_mut(), Some(journal))
+            }
         }
     }
 

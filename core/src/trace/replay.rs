@@ -3,7 +3,7 @@
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::fmt;
+use core::{fmt, mem};
 use std::io::Read;
 
 use crate::pool::{Action, ActionSink, Input, Instant, Misuse, PoolState, WithoutEvents};
@@ -11,6 +11,7 @@ use crate::pool::{Action, ActionSink, Input, Instant, Misuse, PoolState, Without
 use super::action::ActionRecord;
 use super::error::{ActionDifference, TraceError, TraceProblem};
 use super::reader::{Reader, Record, TraceHeader};
+use super::stage::StageRecord;
 use super::traced::Traced;
 use super::traced::restored;
 
@@ -32,12 +33,15 @@ pub struct Step {
     pub lost_before: Option<u64>,
     /// Where in the program a check-out was called, as in `src/orders.rs:41:32`, if that was recorded.
     pub place: Option<Arc<str>>,
+    /// The stages to which establishments have come since the step before, if they were recorded.
+    pub stages: Vec<StageRecord>,
 }
 
 impl Step {
     /// A step of no file, for programs that hold the inputs of a trace and show them.
     pub const fn new(number: u64, at: Instant, input: Input<Traced>, refused: bool) -> Self {
-        Self { number, byte: 0, at, input, refused, lost_before: None, place: None }
+        let stages = Vec::new();
+        Self { number, byte: 0, at, input, refused, lost_before: None, place: None, stages }
     }
 
     /// Sets [`place`](Self::place).
@@ -68,6 +72,8 @@ pub struct Replay<R> {
     /// The actions of the last step that were not compared yet, if the trace has actions.
     actions: Vec<ActionRecord>,
     compared: usize,
+    /// Those since the last step.
+    stages: Vec<StageRecord>,
     has_ended: bool,
 }
 
@@ -94,7 +100,8 @@ impl<R: Read> Replay<R> {
                 .map_err(TraceProblem::from),
         };
         let pool = pool.map_err(|problem| reader.error(problem))?;
-        Ok(Self { reader, header, pool, actions: Vec::new(), compared: 0, has_ended: false })
+        let (actions, stages) = (Vec::new(), Vec::new());
+        Ok(Self { reader, header, pool, actions, compared: 0, stages, has_ended: false })
     }
 
     /// The header of the trace.
@@ -148,12 +155,18 @@ impl<R: Read> Replay<R> {
                         refused,
                         lost_before,
                         place,
+                        stages: mem::take(&mut self.stages),
                     }));
                 }
                 Some(Record::Fingerprint { fingerprint, inputs }) => {
                     self.count(inputs)?;
                     self.compare_fingerprint(fingerprint)?;
                 }
+                // More are no recording of a pool.
+                Some(Record::Stage(stage)) if self.stages.len() < STAGES_MAX => {
+                    self.stages.push(stage);
+                }
+                Some(Record::Stage(_)) => {}
                 Some(Record::Actions(actions)) => self.compare_actions(&actions)?,
                 Some(Record::Restart { lost, checkpoint }) => {
                     // The rest of the last step's actions may be among what was not recorded.
@@ -173,6 +186,11 @@ impl<R: Read> Replay<R> {
                 }
             }
         }
+    }
+
+    /// The stages to which establishments have come since the last step.
+    pub fn later_stages(&self) -> &[StageRecord] {
+        &self.stages
     }
 
     /// Takes all remaining steps without a sink, and returns how many there were in all.
@@ -255,6 +273,9 @@ impl<R: Read> Replay<R> {
         self.reader.error(TraceProblem::Actions(Box::new(difference)))
     }
 }
+
+/// How many stages a step can have.
+const STAGES_MAX: usize = 1 << 16;
 
 /// Passes every action on and records it.
 struct Listening<'a, K> {

@@ -9,13 +9,14 @@ use std::io;
 use crate::pool::{Input, Instant, PoolCheckpoint};
 
 use super::action::ActionRecord;
-use super::cause::Disclosure;
+use super::cause::{Disclosure, stage_name};
 use super::cause_numbers::CauseNumbers;
 use super::chunk::{Chunk, Start};
 use super::document::Document;
 use super::document_sink::{DocumentSink, missing_chunk};
 use super::encode;
 use super::input_log_entries::Entry;
+use super::stage::StageRecord;
 use super::traced::Traced;
 use super::{FORMAT, VERSION};
 
@@ -133,6 +134,7 @@ impl<W: io::Write> TraceWriter<W> {
                 Entry::Place(number) => place = place_of(number),
                 Entry::Fingerprint(fingerprint) => self.fingerprint(fingerprint)?,
                 Entry::Action(action) => self.actions.push(action),
+                Entry::Stage(stage) => self.stage(stage)?,
             }
         }
         Ok(())
@@ -183,6 +185,14 @@ impl<W: io::Write> TraceWriter<W> {
         document.flag("back", backwards).flag("refused", refused);
         document.end();
         self.out.pass_on()
+    }
+
+    fn stage(&mut self, StageRecord { at, connection, stage }: StageRecord) -> io::Result<()> {
+        self.flush_actions();
+        self.document(|document| {
+            document.text("stage", stage_name(stage)).number("c", connection);
+            document.long("t", at.as_nanos() as i64);
+        })
     }
 
     /// Begins a trace with a checkpoint, without any recorder. A second call continues from another

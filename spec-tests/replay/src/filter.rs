@@ -1,7 +1,7 @@
 //! Filters steps.
 
 use cenote_core::pool::{Action, ConnId, Event, Input, WaiterId};
-use cenote_core::trace::{ActionName, ActionRecord, Traced};
+use cenote_core::trace::{ActionName, ActionRecord, StageRecord, Traced};
 use cenote_core::uri::similar_name;
 
 use super::condition::INPUTS;
@@ -120,6 +120,15 @@ pub fn name_of(action: &Action<Traced>) -> &'static str {
 }
 
 impl Filter {
+    /// Whether a stage is shown: where steps are not chosen by requests or types.
+    pub fn lets_stage_pass(&self, stage: &StageRecord) -> bool {
+        let at = stage.at.as_nanos();
+        let is_chosen = self.connections.is_empty() || self.connections.contains(&stage.connection);
+        let is_in_time =
+            self.from.is_none_or(|from| at >= from) && self.to.is_none_or(|to| at <= to);
+        is_chosen && is_in_time && self.waiters.is_empty() && self.types.is_empty()
+    }
+
     /// Whether the step passes.
     pub fn lets_pass(&self, view: &View<'_>) -> bool {
         let Self { connections, waiters, from, to, types } = self;

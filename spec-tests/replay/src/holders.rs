@@ -5,8 +5,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use cenote_core::error::Stage;
 use cenote_core::pool::{Action, ConnectionState, Input, Instant, PoolState, WaiterId};
-use cenote_core::trace::{Step, Traced};
+use cenote_core::trace::{StageRecord, Step, Traced};
+
+use crate::text::span;
 
 /// The connections and the requests of a pool between two steps.
 #[derive(Clone, Debug, Default)]
@@ -34,6 +37,8 @@ pub struct Connection {
     pub step: u64,
     /// When the pool reported it as a possible leak.
     pub reported: Option<Instant>,
+    /// The stage that its establishment has come to and when, if that was recorded.
+    pub stage: Option<(Stage, Instant)>,
 }
 
 /// The activity of a connection.
@@ -64,7 +69,7 @@ pub struct Request {
 
 impl Connection {
     fn new(activity: Activity, since: Instant, creator: Option<WaiterId>) -> Self {
-        Self { creator, activity, since, step: 0, reported: None }
+        Self { creator, activity, since, step: 0, reported: None, stage: None }
     }
 }
 
@@ -99,6 +104,14 @@ impl Holders {
         })
     }
 
+    /// How the establishment of a connection stands, as ` (TLS handshake for 3 s)`; nothing if that was not recorded.
+    pub fn stage(&self, connection: u64, now: Instant) -> String {
+        let stage = self.connections.get(&connection).and_then(|it| it.stage);
+        stage.map_or_else(String::new, |(stage, since)| {
+            format!(" ({stage} for {})", span(now.saturating_since(since)))
+        })
+    }
+
     /// The connection that was created for a request and is being established, and since when.
     pub fn own(&self, request: WaiterId) -> Option<(u64, Instant)> {
         self.find(|it| it.activity == Activity::Pending && it.creator == Some(request))
@@ -125,6 +138,16 @@ impl Holders {
         match self.places.get(&id) {
             Some(place) => format!("{id} at {place}"),
             None => id.to_string(),
+        }
+    }
+
+    /// Updates the state by the stages of a step, before the step itself.
+    pub fn enter(&mut self, stages: &[StageRecord]) {
+        for &StageRecord { connection, stage, at, .. } in stages {
+            let known = self.connections.get_mut(&connection);
+            if let Some(known) = known.filter(|it| it.activity == Activity::Pending) {
+                known.stage = Some((stage, at));
+            }
         }
     }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use cenote_core::address::ServerAddress;
 use cenote_core::pool::{Action, ConnId, Event, Health, Input, Instant, Purpose, Snapshot};
-use cenote_core::trace::{ActionRecord, Cause, TraceHeader, Traced};
+use cenote_core::trace::{ActionRecord, Cause, StageRecord, TraceHeader, Traced};
 use serde_json::{Value, json};
 
 use super::clock::Clock;
@@ -23,11 +23,18 @@ pub fn step(view: &View<'_>, address: &ServerAddress, clock: &Clock) -> Value {
         "time": clock.iso(step.at),
         "input": input(&step.input),
         "place": step.place.as_deref(),
+        "stages": stages(&step.stages),
         "refused": step.refused.then_some(true),
         "lostBefore": step.lost_before,
         "actions": actions.collect::<Vec<_>>(),
         "state": snapshot(&view.pool.snapshot()),
     }))
+}
+
+/// The stages of establishments since the step before, if there are any.
+fn stages(stages: &[StageRecord]) -> Option<Vec<Value>> {
+    let stage = |it: &StageRecord| json!({ "connection": it.connection, "stage": it.stage.to_string(), "at": seconds(it.at) });
+    (!stages.is_empty()).then(|| stages.iter().map(stage).collect())
 }
 
 /// Without what there is not.

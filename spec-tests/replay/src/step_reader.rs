@@ -4,7 +4,7 @@ use std::io::Read;
 use std::ops::ControlFlow;
 
 use cenote_core::pool::{Action, PoolState, Snapshot};
-use cenote_core::trace::{Replay, Step, TraceError, TraceHeader, Traced};
+use cenote_core::trace::{Replay, StageRecord, Step, TraceError, TraceHeader, Traced};
 
 use super::holders::Holders;
 
@@ -70,6 +70,11 @@ impl<R: Read> StepReader<R> {
         self.replay.steps()
     }
 
+    /// The stages to which establishments have come since the last step.
+    pub fn later_stages(&self) -> &[StageRecord] {
+        self.replay.later_stages()
+    }
+
     /// Replays the next step and passes it to `show`; `Ok(None)` at the end.
     ///
     /// # Errors
@@ -79,6 +84,7 @@ impl<R: Read> StepReader<R> {
         self.actions.clear();
         let before = self.replay.pool().snapshot();
         let Some(step) = self.replay.step(&mut self.actions)? else { return Ok(None) };
+        self.holders.enter(&step.stages);
         let (actions, pool) = (self.actions.as_slice(), self.replay.pool());
         let view = View { step: &step, actions, before, holders: &self.holders, pool };
         let shown = show(&view);

@@ -7,7 +7,7 @@ use cenote_core::pool::{
     Action, CheckOutError, ConnectionInfo, ConnectionState, Event, Health, Input, Purpose,
     WaiterInfo, WaitsFor,
 };
-use cenote_core::trace::{Cause, Traced};
+use cenote_core::trace::{Cause, StageRecord, Traced};
 
 use super::clock::Clock;
 use super::filter::connection_of_event;
@@ -44,6 +44,13 @@ pub fn brief_step(view: &View<'_>, clock: &Clock, actions_max: usize) -> String 
     }
     let _ = write!(line, "  |  {}", view.pool.snapshot());
     line
+}
+
+/// A stage that an establishment has come to, in one line: time, wall-clock time if there is one, connection and stage.
+pub fn stage(record: &StageRecord, clock: &Clock) -> String {
+    let StageRecord { at, connection, stage, .. } = record;
+    let time = clock.time(*at).map(|time| format!("  {time}")).unwrap_or_default();
+    format!("{:>7}  {at}{time}  c{connection}: {stage}", "")
 }
 
 /// An input with its parameters.

@@ -8,9 +8,9 @@ use std::time::Duration;
 use bson::rawdoc;
 use cenote_core::error::{ConnectionError, Stage};
 use cenote_core::pool::{Input, PoolOptions, PoolTypes, Purpose};
-use cenote_core::trace::Replay;
+use cenote_core::trace::{Replay, StageRecord, Step};
 use cenote_core::uri::Credential;
-use cenote_endpoint::{Ending, Fault, LoadBalanced, Script, Settings, Topology};
+use cenote_endpoint::{Ending, Fault, LoadBalanced, Script, Settings, TlsFault, Topology, User};
 use cenote_mio::PoolSource;
 use cenote_shell::connection::operation::OperationOptions;
 use cenote_shell::trace::Recording;
@@ -18,7 +18,7 @@ use cenote_shell::trace::Recording;
 use crate::shell::{AnyPool, Shell, on_all_runtimes, paused_pool};
 use crate::world::{at, block_ping, closed, plain, refusal, set, subscriber, tls, with};
 
-on_all_runtimes!(every_input_is_produced);
+on_all_runtimes!(every_input_is_produced, establishments_have_stages);
 
 /// Lists the variants, so that a new one does not compile before it stands here.
 macro_rules! inputs {
@@ -169,6 +169,30 @@ fn inputs_of_an_embedded_pool() -> Vec<&'static str> {
     trace.inputs()
 }
 
+/// Where the time of an establishment went, and where one hangs.
+fn establishments_have_stages(shell: Shell) {
+    let user = User::new("app", "pencil");
+    let endpoint = tls(Settings { auth: true, users: vec![user], ..Settings::default() });
+    let trace = Trace::default();
+    let recording = Some(Recording::to_writer(trace.clone()));
+    let uri = with(&endpoint.uri(), "connectTimeoutMS=100");
+    let pool = paused_pool(shell, &uri, subscriber().0, recording);
+    pool.ready();
+    let good = pool.check_out().expect("a connection");
+    endpoint.set_tls_fault(Some(TlsFault::Stall));
+    refusal(&pool);
+    drop(good);
+    pool.close();
+    pool.end_recording().expect("a whole trace");
+    let stages = trace.stages();
+    let of = |connection| -> Vec<_> {
+        stages.iter().filter(|it| it.connection == connection).map(|it| it.stage).collect()
+    };
+    assert_eq!(of(1), [Stage::Tcp, Stage::TlsIo, Stage::Hello, Stage::Authentication]);
+    assert_eq!(of(2), [Stage::Tcp, Stage::TlsIo]);
+    assert!(stages.is_sorted_by_key(|it| it.at));
+}
+
 fn end(pool: &Arc<dyn AnyPool>, trace: &Trace) -> Vec<&'static str> {
     pool.close();
     pool.end_recording().expect("a whole trace");
@@ -182,10 +206,18 @@ struct Trace(Arc<Mutex<Vec<u8>>>);
 impl Trace {
     /// The inputs of the trace, which replays as it was recorded.
     fn inputs(&self) -> Vec<&'static str> {
+        self.steps().iter().map(|step| name(&step.input)).collect()
+    }
+
+    fn stages(&self) -> Vec<StageRecord> {
+        self.steps().into_iter().flat_map(|step| step.stages).collect()
+    }
+
+    fn steps(&self) -> Vec<Step> {
         let trace = self.0.lock().expect("no panic");
         let mut replay = Replay::new(trace.as_slice()).expect("a trace");
         let step = || replay.step(&mut |_| {}).expect("it replays");
-        std::iter::from_fn(step).map(|step| name(&step.input)).collect()
+        std::iter::from_fn(step).collect()
     }
 }
 

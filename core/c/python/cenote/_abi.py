@@ -539,6 +539,7 @@ FUNCTIONS = {
     "cenote_needs_now": [ctypes.c_void_p, ctypes.c_void_p],
     "cenote_trace_start": [ctypes.c_void_p, ctypes.c_uint32],
     "cenote_trace_stop": [ctypes.c_void_p],
+    "cenote_enter_stage": [ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint64, ctypes.c_uint32],
     "cenote_trace_read": [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p],
     "cenote_fingerprint": [ctypes.c_void_p, ctypes.c_void_p],
     "cenote_client_new": [ctypes.c_char_p, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_uint64, ctypes.c_void_p],

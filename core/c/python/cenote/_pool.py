@@ -289,6 +289,10 @@ class Pool:
         """Begins to record every input, and with ``actions`` every action."""
         _check(_library.cenote_trace_start(self._handle, actions))
 
+    def enter_stage(self, now: int, connection: int, stage: CauseStage) -> None:
+        """The establishment of a connection has come to a stage: for the trace."""
+        _check(_library.cenote_enter_stage(self._handle, now, connection, stage))
+
     def trace_stop(self) -> None:
         """Ends the recording. What was not read yet can still be read."""
         _check(_library.cenote_trace_stop(self._handle))

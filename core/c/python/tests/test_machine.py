@@ -54,8 +54,11 @@ class Machine(unittest.TestCase):
     def test_a_trace_is_recorded(self) -> None:
         self.pool.trace_start()
         self.pool.ready(1)
+        self.pool.enter_stage(2, 1, cenote.CauseStage.TLS_IO)
         self.pool.trace_stop()
-        self.assertGreater(len(self.pool.trace_read()), 100)
+        trace = self.pool.trace_read()
+        self.assertGreater(len(trace), 100)
+        self.assertIn(b"tlsIo", trace)
 
     def test_mistakes_are_errors(self) -> None:
         def status(call: object, *arguments: object) -> Status:

@@ -1,4 +1,4 @@
-//! The stages of an establishment, for metrics and spans.
+//! The stages of an establishment, for metrics, spans and traces.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -21,8 +21,12 @@ struct Followed {
     clock: fn() -> Instant,
     measured: Measured,
     span: EstablishSpan,
+    record: Option<RecordStage>,
     current: Mutex<Option<CurrentStage>>,
 }
+
+/// Puts a stage into the trace of the pool.
+pub(crate) type RecordStage = Box<dyn Fn(Stage) + Send + Sync>;
 
 struct CurrentStage {
     name: &'static str,
@@ -31,13 +35,18 @@ struct CurrentStage {
 }
 
 impl Stages {
-    /// Follows nothing if nothing is measured, and there is no span.
-    pub(crate) fn begin(measured: &Measured, span: EstablishSpan, clock: fn() -> Instant) -> Self {
-        if measured.is_empty() && !span.is_some() {
+    /// Follows nothing if nothing is measured or recorded, and there is no span.
+    pub(crate) fn begin(
+        measured: &Measured,
+        span: EstablishSpan,
+        record: Option<RecordStage>,
+        clock: fn() -> Instant,
+    ) -> Self {
+        if measured.is_empty() && !span.is_some() && record.is_none() {
             return Self::default();
         }
         let (measured, current) = (measured.clone(), Mutex::default());
-        Self(Some(Arc::new(Followed { clock, measured, span, current })))
+        Self(Some(Arc::new(Followed { clock, measured, span, record, current })))
     }
 
     /// Ends the stage before it. Does nothing in that stage.
@@ -51,6 +60,10 @@ impl Stages {
         let now = (followed.clock)();
         followed.end(current.take(), now, None);
         *current = Some(CurrentStage { name, since: now, span: followed.span.stage(stage) });
+        drop(current);
+        if let Some(record) = &followed.record {
+            record(stage);
+        }
     }
 
     /// The establishment has ended, and its last stage with it.

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use cenote_core::address::ServerAddress;
-use cenote_core::error::ConnectionError;
-use cenote_core::pool::{Input, Snapshot};
+use cenote_core::error::{ConnectionError, Stage};
+use cenote_core::pool::{ConnId, Input, Snapshot};
 
 use super::failure_counts::FailureCounts;
 use super::inner::PoolInner;
@@ -122,6 +122,17 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
             drained: Signal::default(),
             inner: Lock::new(inner),
         })
+    }
+
+    pub(super) fn is_recording(&self) -> bool {
+        self.lock().state.is_recording()
+    }
+
+    /// Records to which stage an establishment has come.
+    pub(super) fn record_stage(&self, id: ConnId, stage: Stage) {
+        let mut inner = self.lock();
+        inner.state.enter_stage(self.now(), id, stage);
+        inner.state.call_writer_if_full();
     }
 
     /// Feeds one input, and does what follows from it.

@@ -13,7 +13,7 @@ use super::fork_guarded::{ForkGuarded, inherited};
 use super::inner::TaskKey;
 use super::types::PooledSocket;
 use crate::connection::interrupt::Interrupt;
-use crate::connection::stages::Stages;
+use crate::connection::stages::{RecordStage, Stages};
 use crate::connection::{Connector, HandshakeReporter, Target};
 use crate::runtime::{Runtime, timeout_at};
 
@@ -36,7 +36,8 @@ pub(super) fn start<R: Runtime, K: Connector<R>>(
     let runtime = driver.runtime();
     let key = driver.add_task(id);
     let span = driver.spans.establish(owner, id.number(), driver.address());
-    let stages = Stages::begin(driver.measured(), span, R::now);
+    let record = driver.is_recording().then(|| record_stages(driver, id));
+    let stages = Stages::begin(driver.measured(), span, record, R::now);
     let establishment =
         Establishment { driver: Arc::clone(driver), key, stages, is_answered: false };
     let deadline = deadline.and_then(|deadline| driver.time_of(deadline));
@@ -49,6 +50,14 @@ pub(super) fn start<R: Runtime, K: Connector<R>>(
         runtime,
     };
     driver.spawn_task(key, establishment.run(target, deadline));
+}
+
+fn record_stages<R: Runtime, K: Connector<R>>(
+    driver: &Arc<PoolDriver<R, K>>,
+    id: ConnId,
+) -> RecordStage {
+    let driver = Arc::clone(driver);
+    Box::new(move |stage| driver.record_stage(id, stage))
 }
 
 /// The task. Dropped without an answer, it answers for itself.

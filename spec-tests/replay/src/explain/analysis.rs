@@ -8,6 +8,7 @@ use cenote_core::pool::{Action, Health, Input, Instant, WaiterId};
 use cenote_core::trace::Traced;
 
 use super::clears::Clears;
+use super::stages::Stages;
 use super::statistics::{Longest, Sample};
 use super::wait::{Counts, Failure, Obstacle, Outcome, Wait};
 use crate::holders::{Activity, Connection, Holders, Request};
@@ -21,6 +22,7 @@ pub struct Analysis {
     pub(super) waits: Sample<(Instant, Duration)>,
     pub(super) uses: Sample<(Instant, Duration)>,
     pub(super) establishments: Sample<(Instant, Duration)>,
+    pub(super) stages: Stages,
     pub(super) groups: BTreeMap<Group, Members>,
     /// The waits that ended in the last step.
     ended: Vec<Wait>,
@@ -109,6 +111,7 @@ impl Analysis {
             waits: Sample::default(),
             uses: Sample::default(),
             establishments: Sample::default(),
+            stages: Stages::default(),
             groups: BTreeMap::new(),
             ended: Vec::new(),
             slowest: Longest::new(slowest),
@@ -130,6 +133,7 @@ impl Analysis {
         self.ended.clear();
         self.counts_end = counts;
         self.lost += view.step.lost_before.unwrap_or(0);
+        self.stages.add(view, counts);
         if counts {
             self.counted = Some((self.counted.map_or(now, |(first, _)| first), now));
             self.refused += u64::from(view.step.refused);

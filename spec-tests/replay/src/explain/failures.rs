@@ -128,8 +128,9 @@ impl Explainer {
             let usual = self.establishments.median();
             let usual = usual.map(|usual| format!(" (the median before was {})", span(usual)));
             return format!(
-                "Establishment was slow: connection c{number} was being established for it for {}{}.",
+                "Establishment was slow: connection c{number} was being established for it for {}{}{}.",
                 span(now.saturating_since(since)),
+                holders.stage(number, now),
                 usual.unwrap_or_default()
             );
         }
@@ -162,7 +163,9 @@ impl Explainer {
             return String::new();
         }
         pending.sort_unstable_by(|a, b| b.cmp(a));
-        let listed = pending.iter().map(|(age, number)| format!("c{number} for {}", span(*age)));
+        let listed = pending.iter().map(|(age, number)| {
+            format!("c{number} for {}{}", span(*age), holders.stage(*number, now))
+        });
         let listed = list(listed.take(LISTED), pending.len() as u64);
         let longest = pending.first().zip(self.establishments.median());
         let is_slow = longest.is_some_and(|((age, _), usual)| *age > 5 * usual);

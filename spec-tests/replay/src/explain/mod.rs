@@ -6,6 +6,7 @@ mod clears;
 mod failures;
 mod json;
 mod leaks;
+mod stages;
 mod statistics;
 mod story;
 mod summary;

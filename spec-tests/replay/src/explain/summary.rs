@@ -214,6 +214,9 @@ impl Findings {
         };
         quantiles("waits", &self.waits, text);
         quantiles("uses", &self.uses, text);
+        if let Some(line) = self.analysis.stages.line() {
+            paragraph(text, "connecting ", &line);
+        }
         if self.analysis.refused > 0 {
             let _ = writeln!(
                 text,

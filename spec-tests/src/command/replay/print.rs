@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use cenote_core::address::ServerAddress;
 use cenote_core::pool::{Action, Instant, WithoutEvents};
-use cenote_core::trace::{Replay, TraceHeader, Traced};
+use cenote_core::trace::{Replay, StageRecord, TraceHeader, Traced};
 use cenote_replay::clock::Clock;
 use cenote_replay::explain::Explainer;
 use cenote_replay::filter::Filter;
@@ -57,6 +57,9 @@ pub(super) fn print(arguments: &Arguments, out: &mut impl Write) -> Result<bool,
     if trace.is_cut {
         out.flush()?;
         return Ok(good);
+    }
+    if !arguments.quiet {
+        printer.stages(trace.reader.later_stages(), out)?;
     }
     if !arguments.json {
         let steps = trace.reader.steps();
@@ -127,7 +130,11 @@ impl<'a> Printer<'a> {
         // The explanation of a failure needs all steps before it, printed or not.
         let failures =
             if self.arguments.explain { self.explainer.explain(view) } else { Vec::new() };
-        if self.arguments.quiet || !self.filter.lets_pass(view) {
+        if self.arguments.quiet {
+            return Ok(());
+        }
+        self.stages(&view.step.stages, out)?;
+        if !self.filter.lets_pass(view) {
             return Ok(());
         }
         self.shown += 1;
@@ -141,6 +148,16 @@ impl<'a> Printer<'a> {
             return writeln!(out, "{}", json::step(view, &self.address, &self.clock));
         }
         writeln!(out, "{}", text::step(view, &self.clock))
+    }
+
+    /// In JSON they belong to their step.
+    fn stages(&self, stages: &[StageRecord], out: &mut impl Write) -> io::Result<()> {
+        let Arguments { explain, events, json, .. } = self.arguments;
+        if *explain || *events || *json {
+            return Ok(());
+        }
+        let shown = stages.iter().filter(|stage| self.filter.lets_stage_pass(stage));
+        shown.into_iter().try_for_each(|stage| writeln!(out, "{}", text::stage(stage, &self.clock)))
     }
 
     fn explanation(&self, view: &View<'_>, text: &str, out: &mut impl Write) -> io::Result<()> {

@@ -214,9 +214,9 @@ fn each_kind_of_damage_has_its_message() {
     );
 
     let mut newer = header();
-    newer.insert("version", 2);
+    newer.insert("version", 3);
     let newer = bson::serialize_to_vec(&newer).unwrap();
-    assert!(message(&newer).ends_with("a trace of version 2, but this program reads none above 1"));
+    assert!(message(&newer).ends_with("a trace of version 3, but this program reads none above 2"));
 }
 
 #[test]

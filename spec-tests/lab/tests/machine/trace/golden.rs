@@ -6,18 +6,20 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use cenote_core::trace::{JournalOptions, Replay, VERSION};
+use cenote_core::error::Stage;
+use cenote_core::pool::ConnId;
+use cenote_core::trace::{JournalOptions, Replay, TraceWriter, VERSION};
 use cenote_lab::random_run::{self, RandomRun};
 use cenote_replay::record;
 use cenote_replay::traffic::Scene;
 
-use super::recorded::{info, play, pool};
+use super::recorded::{finish, info, play, pool};
 
 /// A name, and how a trace is made.
 type Golden = (&'static str, fn() -> Vec<u8>);
 
 /// What the present version is shown by.
-const PRESENT: [Golden; 4] = [
+const PRESENT: [Golden; 5] = [
     ("traffic", || {
         let scene = Scene { tasks: 12, failure_every: 60, leak_every: 90, ..Scene::new(1, 4) };
         let journal = JournalOptions::default().with_actions(true).with_fingerprint_every(16);
@@ -39,6 +41,16 @@ const PRESENT: [Golden; 4] = [
             begin.waiting > 1 && begin.in_use > 0 && begin.pending > 0
         };
         (0..).map(flight).find(busy).expect("one of them begins in the midst of things")
+    }),
+    ("stages", || {
+        let mut run = RandomRun::new(3, 150);
+        let mut recorded = pool(&run).with_journal(JournalOptions::default());
+        let mut stages = Stage::ALL.into_iter().cycle();
+        play(&mut run, &mut recorded, |pool| {
+            let stage = stages.next().expect("they begin again");
+            pool.enter_stage(pool.now(), ConnId::from_parts(1, 0), stage);
+        });
+        finish(recorded, TraceWriter::new(Vec::new(), info()))
     }),
 ];
 
