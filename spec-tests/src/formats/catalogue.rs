@@ -27,8 +27,8 @@ pub(super) enum Runner {
     OnCore(fn(&Document) -> Result<Vec<Outcome>, Unreadable>),
     /// It is about pools, wherever they are.
     Everywhere(fn(&Document, Target, &Place) -> Result<Vec<Outcome>, Unreadable>),
-    /// It is about names, for the machine or for a real name server.
-    OnResolvers(fn(&Document, Target) -> Result<Vec<Outcome>, Unreadable>),
+    /// It is about clients, without servers or with real ones.
+    OnClients(fn(&Document, Target) -> Result<Vec<Outcome>, Unreadable>),
     /// It needs real sockets.
     OnShells(fn(&Document, Target) -> Result<Vec<Outcome>, Unreadable>),
 }
@@ -51,7 +51,7 @@ const FOLDERS: [(&str, Rule); 47] = [
     ("server-discovery-and-monitoring/tests/rs", DISCOVERY),
     ("server-discovery-and-monitoring/tests/sharded", DISCOVERY),
     ("server-discovery-and-monitoring/tests/single", DISCOVERY),
-    ("max-staleness/tests", SELECTION),
+    ("max-staleness/tests", Played(Runner::OnCore(topology::play_staleness))),
     ("server-selection/tests/in_window", Played(Runner::OnCore(topology::play_choices))),
     ("server-selection/tests/server_selection", SELECTION),
     ("server-selection/tests/logging", UNIFIED),
@@ -67,7 +67,7 @@ const FOLDERS: [(&str, Rule); 47] = [
         "command-logging-and-monitoring/tests",
         NotApplicable("events and log messages of commands are the driver's"),
     ),
-    ("initial-dns-seedlist-discovery/tests", Played(Runner::OnResolvers(seedlist::play_document))),
+    ("initial-dns-seedlist-discovery/tests", Played(Runner::OnClients(seedlist::play_document))),
     ("open-telemetry/tests", NotApplicable("spans of operations are the driver's")),
     (
         "read-write-concern/tests",
@@ -98,7 +98,7 @@ const FOLDERS: [(&str, Rule); 47] = [
 const CMAP: Rule = Played(Runner::Everywhere(cmap::play_document));
 const UNIFIED: Rule = Played(Runner::OnShells(unified::play_document));
 const DISCOVERY: Rule = Played(Runner::OnCore(topology::play_discovery));
-const SELECTION: Rule = Played(Runner::OnCore(topology::play_selection));
+const SELECTION: Rule = Played(Runner::OnClients(topology::play_selection));
 const URI: Rule = Played(Runner::OnCore(uri::play_document));
 
 const NO_POOLS: &str = "about a driver's operations, not about pools";
@@ -217,7 +217,7 @@ impl Runner {
         match self {
             Self::OnCore(_) => &[Target::Core],
             Self::Everywhere(_) => &Target::ALL,
-            Self::OnResolvers(_) => &Target::WITH_CLIENTS,
+            Self::OnClients(_) => &Target::WITH_CLIENTS,
             Self::OnShells(_) => &Target::SHELLS,
         }
     }
@@ -236,7 +236,7 @@ impl Runner {
         match self {
             Self::OnCore(play) => play(file),
             Self::Everywhere(play) => play(file, target, place),
-            Self::OnResolvers(play) | Self::OnShells(play) => play(file, target),
+            Self::OnClients(play) | Self::OnShells(play) => play(file, target),
         }
     }
 }

@@ -3,7 +3,7 @@
 //!
 //! The machines of `cenote_core` get the replies: one [`Topology`](cenote_core::topology::Topology), and a
 //! [`Monitor`](cenote_core::monitor::Monitor) for each server that it adds, in virtual time. Errors of applications are
-//! judged by [`sdam::verdict`](cenote_core::sdam::verdict()).
+//! judged by [`sdam::verdict`](cenote_core::sdam::verdict()). Files of server selection are played with real servers, too.
 
 mod deployment;
 mod format;
@@ -20,7 +20,7 @@ use self::deployment::Deployment;
 use self::format::{File, Phase};
 pub(super) use self::in_window::play_choices;
 use self::seen::{Difference, compare};
-pub(super) use self::selection::play_selection;
+pub(super) use self::selection::{play_selection, play_staleness};
 pub(super) use self::watched::Watched;
 use super::outcome::Outcome;
 use super::play::NO_TEST;

@@ -1,5 +1,7 @@
 //! Plays the files of `server-selection/tests/server_selection` and `max-staleness/tests`.
 
+mod served;
+
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
@@ -83,44 +85,63 @@ struct NumberLong {
     number: String,
 }
 
-/// Plays what was read from a file about suitable servers.
+/// Plays what was read from a file about suitable servers, on the machine or with real servers.
 ///
 /// # Errors
 ///
 /// When it is not of this format.
-pub(in crate::formats) fn play_selection(document: &Document) -> Result<Vec<Outcome>, Unreadable> {
+pub(in crate::formats) fn play_selection(
+    document: &Document,
+    target: Target,
+) -> Result<Vec<Outcome>, Unreadable> {
     let file: File = document.parse()?;
-    let refuse = |what: String| document.refuse_in("", &what);
-    let topology = file.topology_description.discover().map_err(refuse)?;
-    let preference = file.preference().map_err(refuse)?;
-    let deprioritized: Result<Vec<_>, _> =
-        file.deprioritized_servers.iter().map(|server| server.address.parse()).collect();
-    let deprioritized: Vec<ServerAddress> = deprioritized
-        .map_err(|error: cenote_core::address::AddressError| refuse(error.to_string()))?;
-    let verdict = match topology {
-        Err(other) => Verdict::Failed(other),
-        Ok(topology) => {
-            let heartbeat = file.heartbeat_frequency_ms.map_or(HEARTBEAT, Duration::from_millis);
-            let found = suitable(topology.description(), &preference, heartbeat, &deprioritized);
-            match found {
-                Ok(found) => file.judge(&found),
-                Err(_) if file.error => Ok(()),
-                Err(error) => Err(error.to_string()),
-            }
-            .into()
+    let verdict = match target.shell() {
+        Err(_) => file.play(document)?,
+        Ok(_) if file.topology_description.servers.is_empty() => {
+            Verdict::NotApplicable("a client has one host at least".to_owned())
         }
+        Ok(shell) => file.play_on(shell).into(),
     };
     let name = document.path().file_stem().unwrap_or_default().to_string_lossy();
     let description = format!("{:?} {name}", file.operation);
-    Ok(vec![Outcome {
-        file: document.path().to_owned(),
-        target: Target::Core,
-        description,
-        verdict,
-    }])
+    Ok(vec![Outcome { file: document.path().to_owned(), target, description, verdict }])
+}
+
+/// The same on the machine alone, for files about times of the past.
+///
+/// # Errors
+///
+/// When it is not of this format.
+pub(in crate::formats) fn play_staleness(document: &Document) -> Result<Vec<Outcome>, Unreadable> {
+    play_selection(document, Target::Core)
 }
 
 impl File {
+    fn play(&self, document: &Document) -> Result<Verdict, Unreadable> {
+        let refuse = |what: String| document.refuse_in("", &what);
+        let topology = self.topology_description.discover().map_err(refuse)?;
+        let preference = self.preference().map_err(refuse)?;
+        let deprioritized: Result<Vec<_>, _> =
+            self.deprioritized_servers.iter().map(|server| server.address.parse()).collect();
+        let deprioritized: Vec<ServerAddress> = deprioritized
+            .map_err(|error: cenote_core::address::AddressError| refuse(error.to_string()))?;
+        Ok(match topology {
+            Err(other) => Verdict::Failed(other),
+            Ok(topology) => {
+                let heartbeat =
+                    self.heartbeat_frequency_ms.map_or(HEARTBEAT, Duration::from_millis);
+                let found =
+                    suitable(topology.description(), &preference, heartbeat, &deprioritized);
+                match found {
+                    Ok(found) => self.judge(&found),
+                    Err(_) if self.error => Ok(()),
+                    Err(error) => Err(error.to_string()),
+                }
+                .into()
+            }
+        })
+    }
+
     fn preference(&self) -> Result<ReadPreference, String> {
         if self.operation == Operation::Write {
             return Ok(ReadPreference::PRIMARY);
