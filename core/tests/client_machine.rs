@@ -85,7 +85,7 @@ fn failed(error: ConnectionError, is_current: bool) -> Input<&'static str> {
 fn shown(action: &Action<&'static str>) -> String {
     match action {
         Action::OpenPool { server, .. } => format!("OpenPool {}", server.0),
-        Action::FeedPool { server, change } => {
+        Action::FeedPool { server, change, .. } => {
             let change = match change {
                 PoolChange::Ready => "Ready",
                 PoolChange::Clear { .. } => "Clear",

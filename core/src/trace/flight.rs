@@ -96,6 +96,14 @@ impl FlightRecorder {
         self.present.log.record_stage(now, id, stage);
     }
 
+    /// Records which step of the client the next input follows.
+    pub(super) fn follow<S: PoolTypes>(&mut self, pool: &PoolState<S>, step: u64) {
+        if !self.present.log.has_room() {
+            self.turn_over(pool);
+        }
+        self.present.log.record_link(step);
+    }
+
     pub(super) fn refused(&mut self) {
         self.present.log.mark_refused();
     }

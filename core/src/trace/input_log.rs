@@ -64,7 +64,7 @@ pub(super) enum Tag {
     ResetAfterFork,
     Clear,
     SetOptions,
-    /// Also an action, a place or a stage: the flags say so.
+    /// Also an action, a place, a stage or a link: the flags say so.
     Fingerprint,
     /// Both compact forms: the flag says which.
     Compact,
@@ -125,6 +125,8 @@ pub(super) const IS_ACTION: u8 = 0x40;
 pub(super) const IS_PLACE: u8 = 0x80;
 /// With the tag `Fingerprint`, if it is no action: the stage of an establishment.
 pub(super) const IS_STAGE: u8 = 0x10;
+/// With the tag `Fingerprint`, if it is no action: which step of the client the next input follows.
+pub(super) const IS_LINK: u8 = 0x20;
 pub(super) const ACTION_HAS_CONNECTION: u8 = 0x10;
 pub(super) const ACTION_HAS_NANOS: u8 = 0x20;
 
@@ -323,6 +325,12 @@ impl InputLog {
         let time = zigzag(now.as_nanos().wrapping_sub(self.context.now));
         let head = Tag::Fingerprint as u8 | IS_STAGE;
         self.put(Record { head, time, numbers: [id.number(), stage as u64, 0], service: None });
+    }
+
+    /// Records which step of the client the next input follows. There must be room.
+    pub(super) fn record_link(&mut self, step: u64) {
+        let head = Tag::Fingerprint as u8 | IS_LINK;
+        self.put(Record { head, numbers: [step, 0, 0], ..Record::default() });
     }
 
     /// 0 for a place for which there is no room.
@@ -533,7 +541,11 @@ mod tests {
     fn back(log: &InputLog) -> Vec<Input<Traced>> {
         let inputs = log.entries().map(|entry| match entry {
             Entry::Input { input, .. } => input,
-            Entry::Fingerprint(_) | Entry::Action(_) | Entry::Place(_) | Entry::Stage(_) => {
+            Entry::Fingerprint(_)
+            | Entry::Action(_)
+            | Entry::Place(_)
+            | Entry::Stage(_)
+            | Entry::Link(_) => {
                 panic!("there are inputs only")
             }
         });

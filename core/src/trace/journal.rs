@@ -126,6 +126,12 @@ impl Journal {
         self.present.log.record_stage(now, id, stage);
     }
 
+    /// Records which step of the client the next input follows.
+    pub(super) fn follow<S: PoolTypes>(&mut self, pool: &PoolState<S>, step: u64) {
+        self.make_room(pool);
+        self.present.log.record_link(step);
+    }
+
     /// The actions of the last recorded input.
     #[inline]
     pub(super) fn handled<S: PoolTypes>(

@@ -132,6 +132,13 @@ where
         self.recording.enter_stage(&self.pool, now, id, stage);
     }
 
+    /// Records that the next input follows from a step of the client: what
+    /// [`steps`](super::topology::Recorder::steps) counted when the topology, of which there is a trace as well, had been
+    /// told. Does nothing unless something is [recorded](Self::is_recording).
+    pub fn follow(&mut self, step: u64) {
+        self.recording.follow(&self.pool, step);
+    }
+
     /// Whether anything is recorded: there is a flight recorder or a journal.
     #[inline]
     pub const fn is_recording(&self) -> bool {

@@ -94,6 +94,17 @@ impl Recording {
         }
     }
 
+    /// Records which step of the client the next input follows.
+    pub(super) fn follow<S: PoolTypes>(&mut self, pool: &PoolState<S>, step: u64) {
+        let (flight, journal) = self.parts();
+        if let Some(flight) = flight {
+            flight.follow(pool, step);
+        }
+        if let Some(journal) = journal {
+            journal.follow(pool, step);
+        }
+    }
+
     /// Records an input that is permitted, and has the pool handle it. Apart, so that what happens
     /// all the time stays small.
     #[inline(never)]

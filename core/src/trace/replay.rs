@@ -35,13 +35,25 @@ pub struct Step {
     pub place: Option<Arc<str>>,
     /// The stages to which establishments have come since the step before, if they were recorded.
     pub stages: Vec<StageRecord>,
+    /// The step of the client that it follows from, if that was recorded: a number of the
+    /// [topology's trace](super::topology::Step::of_all).
+    pub follows: Option<u64>,
 }
 
 impl Step {
     /// A step of no file, for programs that hold the inputs of a trace and show them.
     pub const fn new(number: u64, at: Instant, input: Input<Traced>, refused: bool) -> Self {
-        let stages = Vec::new();
-        Self { number, byte: 0, at, input, refused, lost_before: None, place: None, stages }
+        Self {
+            number,
+            byte: 0,
+            at,
+            input,
+            refused,
+            lost_before: None,
+            place: None,
+            stages: Vec::new(),
+            follows: None,
+        }
     }
 
     /// Sets [`place`](Self::place).
@@ -139,7 +151,7 @@ impl<R: Read> Replay<R> {
 
     /// The next step, which is still to be taken.
     fn read_step(&mut self) -> Result<Option<Step>, TraceError> {
-        let mut lost_before = None;
+        let (mut lost_before, mut follows) = (None, None);
         loop {
             let record = if self.has_ended { None } else { self.reader.next()? };
             match record {
@@ -156,6 +168,7 @@ impl<R: Read> Replay<R> {
                         lost_before,
                         place,
                         stages: mem::take(&mut self.stages),
+                        follows,
                     }));
                 }
                 Some(Record::Fingerprint { fingerprint, inputs }) => {
@@ -167,6 +180,7 @@ impl<R: Read> Replay<R> {
                     self.stages.push(stage);
                 }
                 Some(Record::Stage(_)) => {}
+                Some(Record::Link(step)) => follows = Some(step),
                 Some(Record::Actions(actions)) => self.compare_actions(&actions)?,
                 Some(Record::Restart { lost, checkpoint }) => {
                     // The rest of the last step's actions may be among what was not recorded.

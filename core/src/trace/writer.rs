@@ -135,6 +135,7 @@ impl<W: io::Write> TraceWriter<W> {
                 Entry::Fingerprint(fingerprint) => self.fingerprint(fingerprint)?,
                 Entry::Action(action) => self.actions.push(action),
                 Entry::Stage(stage) => self.stage(stage)?,
+                Entry::Link(step) => self.link(step)?,
             }
         }
         Ok(())
@@ -192,6 +193,13 @@ impl<W: io::Write> TraceWriter<W> {
         self.document(|document| {
             document.text("stage", stage_name(stage)).number("c", connection);
             document.long("t", at.as_nanos() as i64);
+        })
+    }
+
+    fn link(&mut self, step: u64) -> io::Result<()> {
+        self.flush_actions();
+        self.document(|document| {
+            document.number("follows", step);
         })
     }
 

@@ -24,6 +24,7 @@ pub fn step(view: &View<'_>, address: &ServerAddress, clock: &Clock) -> Value {
         "input": input(&step.input),
         "place": step.place.as_deref(),
         "stages": stages(&step.stages),
+        "follows": step.follows,
         "refused": step.refused.then_some(true),
         "lostBefore": step.lost_before,
         "actions": actions.collect::<Vec<_>>(),

@@ -23,7 +23,9 @@ pub fn step(view: &View<'_>, clock: &Clock) -> String {
 pub fn brief_step(view: &View<'_>, clock: &Clock, actions_max: usize) -> String {
     let step = view.step;
     let refused = if step.refused { " REFUSED" } else { "" };
-    let place = step.place.as_ref().map(|place| format!(" at {place}")).unwrap_or_default();
+    let place = step.place.as_ref().map(|place| format!(" at {place}"));
+    let follows = step.follows.map(|step| format!(" after step {step} of the client"));
+    let place = place.or(follows).unwrap_or_default();
     let time = clock.time(step.at).map(|time| format!("  {time}")).unwrap_or_default();
     let mut line =
         format!("{:>7}  {}{time}  {}{place}{refused}", step.number, step.at, input(&step.input));

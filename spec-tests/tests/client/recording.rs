@@ -1,7 +1,9 @@
 //! Traces of a client: a file for each of its pools, and one for its topology, on one clock.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
+use std::thread;
 use std::time::Duration;
 
 use cenote_core::client::Selector;
@@ -26,6 +28,7 @@ on_all_runtimes!(
     a_set_that_changes_is_recorded,
     what_a_client_did_last_is_dumped,
     the_first_timeout_dumps_the_topology_too,
+    what_feeds_a_pool_is_in_its_trace,
     what_is_left_out_is_nowhere,
     where_nothing_can_be_written_there_is_no_client,
 );
@@ -210,6 +213,52 @@ fn what_a_client_did_last_is_dumped(shell: Shell) {
     assert!(world.client.dump_traces(folder.path()).is_err());
     world.client.end_recording().expect("nothing to wait for");
     world.client.close();
+}
+
+/// The step of the client, by a number that counts also what the flight recorder has lost; and the time, though no
+/// subscriber asks for it.
+fn what_feeds_a_pool_is_in_its_trace(shell: Shell) {
+    let folder = tempdir().expect("a folder");
+    let set = [member(Role::Primary), member(Role::Secondary)];
+    join(&set.each_ref());
+    let recordings = Recordings { flight_recorder: Some(4 << 10), ..Recordings::default() };
+    let uri = format!("mongodb://{}/?replicaSet=rs0", set[0].address());
+    let setup = ClientSetup { recordings, ..ClientSetup::default() };
+    let client = shell.build_client(&uri, setup).expect("good options");
+    let until_primary = |wanted: Option<&Endpoint>| {
+        let wanted = wanted.map(Endpoint::address);
+        let is_so = || client.topology().primary().map(|(it, _)| (**it).clone()) == wanted;
+        while !is_so() {
+            thread::sleep(Duration::from_millis(1));
+        }
+    };
+    until_primary(Some(&set[0]));
+    for round in 1..=20 {
+        let [old, new] = [&set[(round + 1) % 2], &set[round % 2]];
+        old.with(Server::step_down);
+        until_primary(None);
+        new.with(Server::step_up);
+        until_primary(Some(new));
+    }
+    let lost = &set[0];
+    lost.with(Server::shut_down);
+    until_primary(None);
+    client.dump_traces(folder.path()).expect("three dumps");
+    client.close();
+
+    let topology = read(folder.path(), TOPOLOGY);
+    let mut replay = topology::Replay::new(topology.as_slice()).expect("a trace");
+    assert!(replay.header().steps_before > 0, "it has lost the beginning");
+    let step = || replay.step(&mut |_| {}).expect("it goes the way it went");
+    let told: BTreeMap<_, _> = std::iter::from_fn(step).map(|step| (step.of_all, step)).collect();
+    let trace = read(folder.path(), &file_name(&lost.address()));
+    let mut replay = Replay::new(trace.as_slice()).expect("a trace");
+    let step = || replay.step(&mut |_| {}).expect("it goes the way it went");
+    let clear = std::iter::from_fn(step).find(|it| matches!(it.input, PoolInput::Clear { .. }));
+    let clear = clear.expect("its server is gone");
+    let cause = &told[&clear.follows.expect("a step of the client")];
+    assert_eq!(cause.server.as_deref(), Some(&lost.address()));
+    assert!(cause.at <= clear.at, "{} comes before {}", clear.at, cause.at);
 }
 
 /// The pool that timed out, and what the servers said before.

@@ -199,7 +199,9 @@ impl Inner {
                     let action = ClientAction::about(Kind::OpenPool, server);
                     (ClientAction { is_ready, ..action }, ClientRecord::Address(address))
                 }
-                CoreAction::FeedPool { server, change } => ClientAction::of_change(server, change),
+                CoreAction::FeedPool { server, change, step: _ } => {
+                    ClientAction::of_change(server, change)
+                }
                 CoreAction::ClosePool { server, address } => {
                     let action = ClientAction::about(Kind::ClosePool, server);
                     (action, ClientRecord::Address(address))

@@ -356,7 +356,7 @@ impl<R: Network> ClientDriver<R> {
         let pool = server.pool().driver();
         // LB-08
         if is_ready {
-            pool.feed_within(pool::Input::Ready);
+            pool.feed_within(pool::Input::Ready, None);
             pool.run_pending_work();
         }
         effects.tell_later(pool);

@@ -26,7 +26,7 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
         if self.lock().is_closed() {
             return;
         }
-        self.feed_within(Input::Close);
+        self.feed_within(Input::Close, None);
         self.run_pending_work();
         let timer = self.lock().timer.waker.take();
         timer.into_iter().for_each(Waker::wake);

@@ -35,6 +35,8 @@ pub enum Action<W> {
         server: ServerId,
         /// What happens to its pool.
         change: PoolChange,
+        /// How many [steps](crate::trace::topology::Recorder::steps) of the topology it follows: for the pool's trace.
+        step: u64,
     },
     /// Close the pool of a server that was removed.
     ClosePool {

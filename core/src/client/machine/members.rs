@@ -112,9 +112,10 @@ impl<W> ClientState<W> {
         // Nothing is told of a server that is gone by now: its monitor is about to end.
         tell(id, &address, if is_member { after } else { Vec::new() }, out);
         let is_usable = self.topology.description().is_usable(&address);
+        let of_id = |change| Action::FeedPool { server: id, change, step: self.topology.steps() };
         for change in pool {
             if is_usable || !matches!(change, PoolChange::Ready) {
-                out.act(Action::FeedPool { server: id, change });
+                out.act(of_id(change));
             }
         }
         sockets.into_iter().for_each(|action| out.act(of_socket(id, action)));
@@ -220,8 +221,9 @@ impl<W> ClientState<W> {
         let verdict = sdam::verdict(&context, &error);
         let clear = clear(verdict.pool, &error, service);
         if member.monitor.is_none() {
-            let changes = clear.into_iter();
-            return changes.for_each(|change| out.act(Action::FeedPool { server: id, change }));
+            let step = self.topology.steps();
+            let fed = clear.map(|change| Action::FeedPool { server: id, change, step });
+            return fed.into_iter().for_each(|action| out.act(action));
         }
         if verdict != Verdict::default() {
             self.feed_monitor(id, monitor::Input::ApplicationFailed { error, verdict }, clear, out);

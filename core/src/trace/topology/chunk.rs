@@ -28,6 +28,8 @@ pub struct Chunk {
 pub(super) struct Start {
     pub(super) now: Instant,
     pub(super) topology: Topology,
+    /// How many steps there were before it.
+    pub(super) steps: u64,
     /// Inputs before it that were not recorded.
     pub(super) lost: u64,
 }
@@ -63,8 +65,8 @@ pub(super) enum Recorded {
 
 impl Chunk {
     /// One that begins in this state.
-    pub(super) fn from(now: Instant, topology: &Topology, lost: u64) -> Self {
-        let start = Start { now, topology: topology.clone(), lost };
+    pub(super) fn from(now: Instant, topology: &Topology, steps: u64, lost: u64) -> Self {
+        let start = Start { now, topology: topology.clone(), steps, lost };
         Self { start: Some(start), ..Self::default() }
     }
 

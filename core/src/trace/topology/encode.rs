@@ -16,7 +16,7 @@ use super::selection::{SelectionOutcome, SelectionRecord};
 /// The state in which a trace begins, or begins again: what is known of the whole, and the numbers of the documents
 /// that follow.
 pub(super) fn state(document: &mut Document<'_>, start: &Start, names: &mut Names) {
-    let Start { now, topology, lost: _ } = start;
+    let Start { now, topology, steps, lost: _ } = start;
     let ServerId(last_id) = topology.last_id();
     let known: &TopologyDescription = topology.description();
     document.long("t", now.as_nanos() as i64).text("kind", known.kind.name());
@@ -27,6 +27,9 @@ pub(super) fn state(document: &mut Document<'_>, start: &Start, names: &mut Name
     long_if(document, "maxSetVersion", known.max_set_version);
     if let Some(id) = known.max_election_id {
         document.object_id("maxElectionId", id);
+    }
+    if *steps > 0 {
+        document.number("steps", *steps);
     }
     document
         .flag("closed", topology.is_closed())

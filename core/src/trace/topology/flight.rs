@@ -25,31 +25,31 @@ pub(super) struct FlightRecorder {
 }
 
 impl FlightRecorder {
-    pub(super) fn new(now: Instant, bytes: usize, topology: &Topology) -> Self {
+    pub(super) fn new(now: Instant, bytes: usize, topology: &Topology, steps: u64) -> Self {
         let mut flight =
             Self { half: bytes / 2, present: Chunk::default(), past: None, has_stopped: true };
-        flight.resume(now, topology);
+        flight.resume(now, topology, steps);
         flight
     }
 
-    /// Records an input, after which the topology is as it is now.
-    pub(super) fn record(&mut self, topology: &Topology, entry: Entry) {
+    /// Records an input, after which the topology is as it is now, and there were so many steps.
+    pub(super) fn record(&mut self, topology: &Topology, steps: u64, entry: Entry) {
         let now = entry.now;
         if self.has_stopped || !entry.is_writable() {
             self.has_stopped = true;
-            return self.resume(now, topology);
+            return self.resume(now, topology, steps);
         }
         self.present.push(entry);
         if self.present.weight >= self.half && is_writable(topology) {
-            let next = Chunk::from(now, topology, 0);
+            let next = Chunk::from(now, topology, steps, 0);
             self.past = Some(core::mem::replace(&mut self.present, next));
         }
     }
 
     /// Begins anew in the present state, if that can be written.
-    fn resume(&mut self, now: Instant, topology: &Topology) {
+    fn resume(&mut self, now: Instant, topology: &Topology, steps: u64) {
         if is_writable(topology) {
-            (self.present, self.past) = (Chunk::from(now, topology, 0), None);
+            (self.present, self.past) = (Chunk::from(now, topology, steps, 0), None);
             self.has_stopped = false;
         }
     }

@@ -18,21 +18,26 @@ pub(super) struct Journal {
 }
 
 impl Journal {
-    pub(super) fn new(now: Instant, options: JournalOptions, topology: &Topology) -> Self {
+    pub(super) fn new(
+        now: Instant,
+        options: JournalOptions,
+        topology: &Topology,
+        steps: u64,
+    ) -> Self {
         let mut journal =
             Self { options, present: Chunk::default(), full: VecDeque::new(), lost: Some(0) };
-        journal.resume(now, topology);
+        journal.resume(now, topology, steps);
         journal
     }
 
-    /// Records an input, after which the topology is as it is now.
-    pub(super) fn record(&mut self, topology: &Topology, entry: Entry) {
+    /// Records an input, after which the topology is as it is now, and there were so many steps.
+    pub(super) fn record(&mut self, topology: &Topology, steps: u64, entry: Entry) {
         let is_full = self.present.weight >= self.options.chunk_bytes;
         if self.lost.is_none() && entry.is_writable() && (!is_full || self.turn_over()) {
             return self.present.push(entry);
         }
         self.lost = Some(self.lost.unwrap_or_default() + 1);
-        self.resume(entry.now, topology);
+        self.resume(entry.now, topology, steps);
     }
 
     pub(super) fn is_due(&self) -> bool {
@@ -51,10 +56,10 @@ impl Journal {
     }
 
     /// Goes on in the present state, if that can be written.
-    fn resume(&mut self, now: Instant, topology: &Topology) {
+    fn resume(&mut self, now: Instant, topology: &Topology, steps: u64) {
         let Some(lost) = self.lost else { return };
         if is_writable(topology) && (self.present.is_blank() || self.turn_over()) {
-            self.present = Chunk::from(now, topology, lost);
+            self.present = Chunk::from(now, topology, steps, lost);
             self.lost = None;
         }
     }

@@ -34,6 +34,8 @@ pub struct TraceHeader {
     /// Whether texts of errors or addresses are hashed or left out. Of the actions only those are compared then that
     /// change a type or a server, in any order.
     pub is_redacted: bool,
+    /// How many steps there were before it: the trace of a flight recorder does not begin with the first.
+    pub steps_before: u64,
 }
 
 /// The content of a document, or of several that belong together.
@@ -93,8 +95,8 @@ impl<R: Read> Reader<R> {
         let is_redacted = fields.flag("redacted")?;
         let state = State::read(&fields)?;
         drop(fields);
-        let start = state.now;
-        let header = TraceHeader { version, program, origin, start, is_redacted };
+        let (start, steps_before) = (state.now, state.steps);
+        let header = TraceHeader { version, program, origin, start, is_redacted, steps_before };
         Ok((header, self.state(state)?))
     }
 
@@ -121,8 +123,9 @@ impl<R: Read> Reader<R> {
                     let (now, lost) = (fields.time("t")?, fields.number("lost")?);
                     let state = State::read(&fields)?;
                     drop(fields);
+                    let steps = state.steps;
                     let topology = self.state(state)?;
-                    return Ok(Some(Record::Restart(Start { now, topology, lost })));
+                    return Ok(Some(Record::Restart(Start { now, topology, steps, lost })));
                 }
                 Some(b"end") => {
                     self.has_ended = true;
@@ -139,8 +142,16 @@ impl<R: Read> Reader<R> {
 
     /// The topology of a state, whose servers are in the documents that follow.
     fn state(&mut self, state: State) -> Found<Topology> {
-        let State { now, mut description, last_id, seeds, is_closed, mut servers, mut excluded } =
-            state;
+        let State {
+            now,
+            mut description,
+            last_id,
+            seeds,
+            is_closed,
+            steps: _,
+            mut servers,
+            mut excluded,
+        } = state;
         let mut ids = BTreeMap::new();
         self.now = now;
         while servers + excluded > 0 {
@@ -181,6 +192,7 @@ struct State {
     last_id: ServerId,
     seeds: BTreeSet<Arc<ServerAddress>>,
     is_closed: bool,
+    steps: u64,
     servers: u64,
     excluded: u64,
 }
@@ -201,6 +213,7 @@ impl State {
             last_id: ServerId(fields.number("lastId")?),
             seeds: seeds.into_iter().map(Arc::new).collect(),
             is_closed: fields.flag("closed")?,
+            steps: fields.number_if("steps")?.unwrap_or(0),
             servers: fields.number("servers")?,
             excluded: fields.number("excluded")?,
         })

@@ -20,6 +20,7 @@ use super::selection::SelectionRecord;
 /// I/O: the embedder calls it under the lock of the topology.
 pub struct Recorder {
     topology: Topology,
+    steps: u64,
     /// Boxed, so that a topology that is not recorded is as small as ever.
     recording: Option<Box<Recording>>,
 }
@@ -31,12 +32,12 @@ struct Recording {
 }
 
 impl Recording {
-    fn record(&mut self, topology: &Topology, entry: Entry) {
+    fn record(&mut self, topology: &Topology, steps: u64, entry: Entry) {
         if let Some(flight) = &mut self.flight {
-            flight.record(topology, entry.clone());
+            flight.record(topology, steps, entry.clone());
         }
         if let Some(journal) = &mut self.journal {
-            journal.record(topology, entry);
+            journal.record(topology, steps, entry);
         }
     }
 }
@@ -45,14 +46,14 @@ impl Recorder {
     /// Wraps a topology, new or not; records nothing yet.
     #[must_use]
     pub const fn new(topology: Topology) -> Self {
-        Self { topology, recording: None }
+        Self { topology, steps: 0, recording: None }
     }
 
     /// Keeps the last inputs in about `bytes` bytes. Recording begins with the present state; what an input holds
     /// is shared with the topology, and a check that tells nothing new takes some 200 bytes.
     #[must_use]
     pub fn with_flight_recorder(mut self, now: Instant, bytes: usize) -> Self {
-        let flight = FlightRecorder::new(now, bytes, &self.topology);
+        let flight = FlightRecorder::new(now, bytes, &self.topology, self.steps);
         self.recording.get_or_insert_default().flight = Some(flight);
         self
     }
@@ -61,7 +62,7 @@ impl Recorder {
     /// `chunk_bytes` and `backlog` count; actions are always recorded.
     #[must_use]
     pub fn with_journal(mut self, now: Instant, options: JournalOptions) -> Self {
-        let journal = Journal::new(now, options, &self.topology);
+        let journal = Journal::new(now, options, &self.topology, self.steps);
         self.recording.get_or_insert_default().journal = Some(journal);
         self
     }
@@ -71,7 +72,8 @@ impl Recorder {
     /// An input of more than 256 KiB, which a server can make up and no replica set is, is not recorded: the trace
     /// tells how many are missing, and goes on as soon as the topology can be written again.
     pub fn handle(&mut self, now: Instant, input: Input, out: &mut impl ActionSink) {
-        let Self { topology, recording } = self;
+        let Self { topology, steps, recording } = self;
+        *steps += 1;
         let Some(recording) = recording else { return topology.handle(input, out) };
         let mut actions = Vec::new();
         let recorded = input.clone();
@@ -79,7 +81,13 @@ impl Recorder {
             actions.push(ActionRecord::of(&action));
             out.act(action);
         });
-        recording.record(topology, Entry::new(now, recorded, actions, topology));
+        recording.record(topology, *steps, Entry::new(now, recorded, actions, topology));
+    }
+
+    /// How many steps there were, recorded or not: [`Step::of_all`](super::Step::of_all) of the last one.
+    #[must_use]
+    pub const fn steps(&self) -> u64 {
+        self.steps
     }
 
     /// Whether anything is recorded.
@@ -90,10 +98,11 @@ impl Recorder {
 
     /// Records a request for a server that has waited until now.
     pub fn selected(&mut self, now: Instant, selection: SelectionRecord) {
-        let Self { topology, recording } = self;
+        let Self { topology, steps, recording } = self;
         if let Some(recording) = recording {
+            *steps += 1;
             let input = Recorded::Selection(selection);
-            recording.record(topology, Entry { now, input, actions: Vec::new() });
+            recording.record(topology, *steps, Entry { now, input, actions: Vec::new() });
         }
     }
 

@@ -20,8 +20,11 @@ use super::selection::SelectionRecord;
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Step {
-    /// Its number, from 1.
+    /// Its number in the trace, from 1.
     pub number: u64,
+    /// Its number among all of the client's, recorded or not: what a step of a pool
+    /// [follows](crate::trace::Step::follows).
+    pub of_all: u64,
     /// The offset of its document in the trace.
     pub byte: u64,
     /// When it happened. May be before the step before: the monitors of two servers read the clock on their own.
@@ -67,6 +70,8 @@ pub struct Replay<R> {
     recorded: Vec<ActionRecord>,
     /// The number and the offset of the last step.
     last: (u64, u64),
+    /// From a number in the trace to that among all.
+    before: u64,
     has_ended: bool,
 }
 
@@ -79,7 +84,8 @@ impl<R: Read> Replay<R> {
     pub fn new(source: R) -> Result<Self, TraceError> {
         let (reader, header, topology) = Reader::new(source)?;
         let (actions, recorded) = (Vec::new(), Vec::new());
-        Ok(Self { reader, header, topology, actions, recorded, last: (0, 0), has_ended: false })
+        let (last, before, has_ended) = ((0, 0), header.steps_before, false);
+        Ok(Self { reader, header, topology, actions, recorded, last, before, has_ended })
     }
 
     /// The header of the trace.
@@ -121,7 +127,8 @@ impl<R: Read> Replay<R> {
                         }
                         self.take(input.clone(), out);
                     }
-                    return Ok(Some(Step { number, byte, at, input, server, lost_before }));
+                    let of_all = number.wrapping_add(self.before);
+                    return Ok(Some(Step { number, of_all, byte, at, input, server, lost_before }));
                 }
                 Some(Record::Actions(actions)) => {
                     self.recorded.extend(actions);
@@ -129,8 +136,9 @@ impl<R: Read> Replay<R> {
                         self.compare()?;
                     }
                 }
-                Some(Record::Restart(Start { topology, lost, .. })) => {
+                Some(Record::Restart(Start { topology, steps, lost, .. })) => {
                     self.compare()?;
+                    self.before = steps.wrapping_sub(self.reader.inputs());
                     self.topology = topology;
                     lost_before = Some(lost);
                 }

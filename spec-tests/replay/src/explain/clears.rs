@@ -50,6 +50,8 @@ pub(super) struct Clear {
     pub(super) established: u64,
     /// The change of the topology that it follows, if that is known.
     pub(super) because: Option<Reason>,
+    /// The step of the client that it follows.
+    pub(super) follows: Option<u64>,
 }
 
 /// The first of many, and their number.
@@ -143,6 +145,7 @@ impl Clear {
             ready: None,
             established: 0,
             because: None,
+            follows: view.step.follows,
         }
     }
 

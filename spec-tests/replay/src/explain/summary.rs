@@ -70,7 +70,8 @@ impl Findings {
             end,
         );
         for clear in &mut analysis.clears.all {
-            clear.because = server.as_ref().and_then(|server| server.lost_at(clear.at));
+            clear.because =
+                server.as_ref().and_then(|server| server.lost_at(clear.at, clear.follows));
         }
         let mut groups: Vec<_> = std::mem::take(&mut analysis.groups).into_iter().collect();
         // Failures first, and the most frequent ones of these.

@@ -14,8 +14,10 @@ use crate::text::counted;
 /// What a step changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
-    /// The number of the step.
+    /// The number of the step in the trace.
     pub step: u64,
+    /// Its number among all of the client's, which steps of pools follow.
+    pub of_all: u64,
     /// When it happened.
     pub at: Instant,
     /// Inputs before it that were not recorded.
@@ -66,7 +68,8 @@ impl Change {
         let elected = effects.iter().find_map(|effect| effect.elected(before, after));
         let elected = elected.map(ToOwned::to_owned);
         let is_change = lost.is_some() || !effects.is_empty();
-        is_change.then_some(Self { step: step.number, at: step.at, lost, effects, elected })
+        let Step { number, of_all, at, .. } = *step;
+        is_change.then_some(Self { step: number, of_all, at, lost, effects, elected })
     }
 }
 

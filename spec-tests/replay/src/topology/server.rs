@@ -26,14 +26,14 @@ impl ServerHistory {
     }
 
     /// Why the pool was cleared or closed at this time, if its server became Unknown or was removed just before: both
-    /// happen under one lock.
+    /// happen under one lock. `follows` is the step of the client that it follows, if the trace has it: no other will do.
     #[must_use]
-    pub fn lost_at(&self, at: Instant) -> Option<Reason> {
+    pub fn lost_at(&self, at: Instant, follows: Option<u64>) -> Option<Reason> {
         let is_lost = |effect: &Effect| match effect {
             Effect::Became { now: None, .. } | Effect::Removed(..) => self.is_own(effect),
             Effect::Became { .. } | Effect::Added(_) | Effect::Kind(..) | Effect::Closed => false,
         };
-        self.last(at, AT_ONCE, is_lost)
+        self.last(at, AT_ONCE, |change| follows.is_none_or(|step| step == change.of_all), is_lost)
     }
 
     /// The last change before the end of a wait that may have made it longer: during it, or shortly before. One of the
@@ -46,24 +46,25 @@ impl ServerHistory {
             Effect::Removed(..) => true,
             Effect::Added(_) | Effect::Kind(..) | Effect::Closed => false,
         };
-        let own = self.last(to, time, |effect| is_change(effect) && self.is_own(effect));
-        own.or_else(|| self.last(to, time, is_change))
+        let own = self.last(to, time, |_| true, |effect| is_change(effect) && self.is_own(effect));
+        own.or_else(|| self.last(to, time, |_| true, is_change))
     }
 
     fn is_own(&self, effect: &Effect) -> bool {
         effect.server() == Some(&self.address)
     }
 
-    /// The last such effect up to this time, and not longer before it than that.
+    /// The last such effect of such a change up to this time, and not longer before it than that.
     fn last(
         &self,
         at: Instant,
         time: Duration,
+        is_candidate: impl Fn(&Change) -> bool,
         is_wanted: impl Fn(&Effect) -> bool,
     ) -> Option<Reason> {
         let before = self.changes.iter().rev().skip_while(|change| change.at > at);
-        let mut recent = before.take_while(|change| at.saturating_since(change.at) <= time);
-        recent.find_map(|change| {
+        let recent = before.take_while(|change| at.saturating_since(change.at) <= time);
+        recent.filter(|change| is_candidate(change)).find_map(|change| {
             let effect = change.effects.iter().rev().find(|effect| is_wanted(effect))?;
             Some(Reason::of(change.at, effect))
         })

@@ -135,7 +135,7 @@ impl World<'_> {
         let mut about = Vec::new();
         for action in actions {
             match action {
-                Action::FeedPool { server, change } => self.change_pool(server, change)?,
+                Action::FeedPool { server, change, .. } => self.change_pool(server, change)?,
                 Action::EmitEvent(event) => about.extend(self.told(event)?),
                 Action::OpenPool { .. }
                 | Action::ClosePool { .. }
