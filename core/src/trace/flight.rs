@@ -101,7 +101,7 @@ impl FlightRecorder {
         if !self.present.log.has_room() {
             self.turn_over(pool);
         }
-        self.present.log.record_link(step);
+        self.present.log.record_follows(step);
     }
 
     pub(super) fn refused(&mut self) {

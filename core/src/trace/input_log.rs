@@ -64,7 +64,7 @@ pub(super) enum Tag {
     ResetAfterFork,
     Clear,
     SetOptions,
-    /// Also an action, a place, a stage or a link: the flags say so.
+    /// Also an action, a place, a stage or a step of the client: the flags say so.
     Fingerprint,
     /// Both compact forms: the flag says which.
     Compact,
@@ -126,7 +126,7 @@ pub(super) const IS_PLACE: u8 = 0x80;
 /// With the tag `Fingerprint`, if it is no action: the stage of an establishment.
 pub(super) const IS_STAGE: u8 = 0x10;
 /// With the tag `Fingerprint`, if it is no action: which step of the client the next input follows.
-pub(super) const IS_LINK: u8 = 0x20;
+pub(super) const IS_FOLLOWS: u8 = 0x20;
 pub(super) const ACTION_HAS_CONNECTION: u8 = 0x10;
 pub(super) const ACTION_HAS_NANOS: u8 = 0x20;
 
@@ -328,8 +328,8 @@ impl InputLog {
     }
 
     /// Records which step of the client the next input follows. There must be room.
-    pub(super) fn record_link(&mut self, step: u64) {
-        let head = Tag::Fingerprint as u8 | IS_LINK;
+    pub(super) fn record_follows(&mut self, step: u64) {
+        let head = Tag::Fingerprint as u8 | IS_FOLLOWS;
         self.put(Record { head, numbers: [step, 0, 0], ..Record::default() });
     }
 
@@ -545,7 +545,7 @@ mod tests {
             | Entry::Action(_)
             | Entry::Place(_)
             | Entry::Stage(_)
-            | Entry::Link(_) => {
+            | Entry::Follows(_) => {
                 panic!("there are inputs only")
             }
         });

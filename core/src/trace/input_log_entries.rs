@@ -10,7 +10,7 @@ use super::input_log::{
     ACTION_HAS_CONNECTION, ACTION_HAS_NANOS, CHECK_IN_ERRORED, CHECK_IN_PENDING_RESPONSE,
     CHECK_OUT_HAS_DEADLINE, CLEAR_INTERRUPTS, COMPACT_CHECK_IN_BYTES, COMPACT_CHECK_OUT_BYTES,
     COMPACT_HAS_DEADLINE, COMPACT_IS_CHECK_IN, COMPACT_TIME_BITS, Context, DRAIN_GOES_ON,
-    ENDS_DRAIN, HAS_CLEARS, HAS_SERVICE, IS_ACTION, IS_LINK, IS_OVERLOAD, IS_PLACE, IS_STAGE,
+    ENDS_DRAIN, HAS_CLEARS, HAS_SERVICE, IS_ACTION, IS_FOLLOWS, IS_OVERLOAD, IS_PLACE, IS_STAGE,
     InputLog, REFUSED, RELEASES, RETIRES, Tag, purpose_of, unzigzag,
 };
 use super::stage::StageRecord;
@@ -29,7 +29,7 @@ pub(super) enum Entry {
     Action(ActionRecord),
     Stage(StageRecord),
     /// The step of the client that the next input follows.
-    Link(u64),
+    Follows(u64),
     /// The number of the place of the check-outs that follow; 0 if it is unknown.
     Place(u64),
 }
@@ -72,7 +72,7 @@ impl Iterator for Entries<'_> {
                 head if head & IS_ACTION != 0 => action(head, time, id, c),
                 head if head & IS_PLACE != 0 => Some(Entry::Place(a)),
                 head if head & IS_STAGE != 0 => self.stage(time, a, b),
-                head if head & IS_LINK != 0 => Some(Entry::Link(a)),
+                head if head & IS_FOLLOWS != 0 => Some(Entry::Follows(a)),
                 _ => Some(Entry::Fingerprint(a)),
             };
         }

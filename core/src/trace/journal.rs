@@ -129,7 +129,7 @@ impl Journal {
     /// Records which step of the client the next input follows.
     pub(super) fn follow<S: PoolTypes>(&mut self, pool: &PoolState<S>, step: u64) {
         self.make_room(pool);
-        self.present.log.record_link(step);
+        self.present.log.record_follows(step);
     }
 
     /// The actions of the last recorded input.

@@ -84,5 +84,6 @@ pub const FORMAT_BYTES: usize = 4 + 1 + 7 + 4 + topology::FORMAT.len() + 1;
 
 /// The `format` in the header of a trace of a pool.
 pub const FORMAT: &str = "cenote-trace";
-/// The version of the format that is written: that with the stages of establishments. Version 1 is read as well.
+/// The version of the format that is written: that with the stages of establishments, and with the steps of the client that
+/// inputs follow. Version 1 is read as well.
 pub const VERSION: u64 = 2;

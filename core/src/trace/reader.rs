@@ -53,7 +53,7 @@ pub(super) enum Record {
     Fingerprint { fingerprint: u64, inputs: u64 },
     Actions(Vec<ActionRecord>),
     Stage(StageRecord),
-    Link(u64),
+    Follows(u64),
     Restart { lost: u64, checkpoint: Box<PoolCheckpoint> },
     End { inputs: u64 },
 }
@@ -176,7 +176,7 @@ impl<R: Read> Reader<R> {
                     let (at, connection) = (fields.time("t")?, fields.number("c")?);
                     return Ok(Some(Record::Stage(StageRecord { at, connection, stage })));
                 }
-                Some(b"follows") => return Ok(Some(Record::Link(fields.number("follows")?))),
+                Some(b"follows") => return Ok(Some(Record::Follows(fields.number("follows")?))),
                 Some(b"acts") => return actions(&fields).map(|all| Some(Record::Actions(all))),
                 Some(b"lost") => {
                     let lost = fields.number("lost")?;

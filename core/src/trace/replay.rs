@@ -36,7 +36,7 @@ pub struct Step {
     /// The stages to which establishments have come since the step before, if they were recorded.
     pub stages: Vec<StageRecord>,
     /// The step of the client that it follows from, if that was recorded: a number of the
-    /// [topology's trace](super::topology::Step::of_all).
+    /// [topology's trace](super::topology::Step::client_step).
     pub follows: Option<u64>,
 }
 
@@ -180,12 +180,15 @@ impl<R: Read> Replay<R> {
                     self.stages.push(stage);
                 }
                 Some(Record::Stage(_)) => {}
-                Some(Record::Link(step)) => follows = Some(step),
+                Some(Record::Follows(step)) => follows = Some(step),
                 Some(Record::Actions(actions)) => self.compare_actions(&actions)?,
                 Some(Record::Restart { lost, checkpoint }) => {
                     // The rest of the last step's actions may be among what was not recorded.
                     self.actions.clear();
                     self.compared = 0;
+                    // What stands before the gap is about an input that is not there.
+                    follows = None;
+                    self.stages.clear();
                     let pool = restored(&checkpoint).map_err(TraceProblem::from);
                     self.pool = pool.map_err(|problem| self.reader.error(problem))?;
                     lost_before = Some(lost);

@@ -135,7 +135,7 @@ impl<W: io::Write> TraceWriter<W> {
                 Entry::Fingerprint(fingerprint) => self.fingerprint(fingerprint)?,
                 Entry::Action(action) => self.actions.push(action),
                 Entry::Stage(stage) => self.stage(stage)?,
-                Entry::Link(step) => self.link(step)?,
+                Entry::Follows(step) => self.follows(step)?,
             }
         }
         Ok(())
@@ -196,7 +196,7 @@ impl<W: io::Write> TraceWriter<W> {
         })
     }
 
-    fn link(&mut self, step: u64) -> io::Result<()> {
+    fn follows(&mut self, step: u64) -> io::Result<()> {
         self.flush_actions();
         self.document(|document| {
             document.number("follows", step);

@@ -204,7 +204,7 @@ pub enum CredentialProblem {
     #[error("there is no use for a password: remove it")]
     PasswordGiven,
     /// PLAIN separates user name and password by NUL.
-    #[error("user name and password must not contain NUL (%00)")]
+    #[error("user name and password must not contain NUL with PLAIN")]
     ContainsNul,
     /// The users of this mechanism are in `$external`.
     #[error("authSource must be `$external`: write that, or remove it")]

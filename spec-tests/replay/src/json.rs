@@ -23,7 +23,6 @@ pub fn step(view: &View<'_>, address: &ServerAddress, clock: &Clock) -> Value {
         "time": clock.iso(step.at),
         "input": input(&step.input),
         "place": step.place.as_deref(),
-        "stages": stages(&step.stages),
         "follows": step.follows,
         "refused": step.refused.then_some(true),
         "lostBefore": step.lost_before,
@@ -32,10 +31,15 @@ pub fn step(view: &View<'_>, address: &ServerAddress, clock: &Clock) -> Value {
     }))
 }
 
-/// The stages of establishments since the step before, if there are any.
-fn stages(stages: &[StageRecord]) -> Option<Vec<Value>> {
-    let stage = |it: &StageRecord| json!({ "connection": it.connection, "stage": it.stage.to_string(), "at": seconds(it.at) });
-    (!stages.is_empty()).then(|| stages.iter().map(stage).collect())
+/// A stage that an establishment has come to.
+pub fn stage(record: &StageRecord, clock: &Clock) -> Value {
+    let StageRecord { at, connection, stage, .. } = record;
+    present(json!({
+        "stage": stage.to_string(),
+        "connectionId": connection,
+        "at": seconds(*at),
+        "time": clock.iso(*at),
+    }))
 }
 
 /// Without what there is not.

@@ -250,7 +250,8 @@ fn what_feeds_a_pool_is_in_its_trace(shell: Shell) {
     let mut replay = topology::Replay::new(topology.as_slice()).expect("a trace");
     assert!(replay.header().steps_before > 0, "it has lost the beginning");
     let step = || replay.step(&mut |_| {}).expect("it goes the way it went");
-    let told: BTreeMap<_, _> = std::iter::from_fn(step).map(|step| (step.of_all, step)).collect();
+    let told: BTreeMap<_, _> =
+        std::iter::from_fn(step).map(|step| (step.client_step, step)).collect();
     let trace = read(folder.path(), &file_name(&lost.address()));
     let mut replay = Replay::new(trace.as_slice()).expect("a trace");
     let step = || replay.step(&mut |_| {}).expect("it goes the way it went");

@@ -169,17 +169,16 @@ fn inputs_of_an_embedded_pool() -> Vec<&'static str> {
     trace.inputs()
 }
 
-/// Where the time of an establishment went, and where one hangs.
+/// Where the time of an establishment went, and how far one came that failed.
 fn establishments_have_stages(shell: Shell) {
     let user = User::new("app", "pencil");
     let endpoint = tls(Settings { auth: true, users: vec![user], ..Settings::default() });
     let trace = Trace::default();
     let recording = Some(Recording::to_writer(trace.clone()));
-    let uri = with(&endpoint.uri(), "connectTimeoutMS=100");
-    let pool = paused_pool(shell, &uri, subscriber().0, recording);
+    let pool = paused_pool(shell, &endpoint.uri(), subscriber().0, recording);
     pool.ready();
     let good = pool.check_out().expect("a connection");
-    endpoint.set_tls_fault(Some(TlsFault::Stall));
+    endpoint.set_tls_fault(Some(TlsFault::Garbage));
     refusal(&pool);
     drop(good);
     pool.close();

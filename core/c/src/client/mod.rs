@@ -199,7 +199,7 @@ impl Inner {
                     let action = ClientAction::about(Kind::OpenPool, server);
                     (ClientAction { is_ready, ..action }, ClientRecord::Address(address))
                 }
-                CoreAction::FeedPool { server, change, step: _ } => {
+                CoreAction::FeedPool { server, change, follows: _ } => {
                     ClientAction::of_change(server, change)
                 }
                 CoreAction::ClosePool { server, address } => {

@@ -101,9 +101,9 @@ impl<R: Network> Locked<R> {
         }
         let Self { state, work, notifications, servers, .. } = self;
         let mut sink = |action: Action<Arc<Waiter>>| match action {
-            Action::FeedPool { server, change, step } => {
+            Action::FeedPool { server, change, follows } => {
                 let server = servers.get(&server);
-                effects.fed.extend(server.and_then(|server| feed(server, change, step)));
+                effects.fed.extend(server.and_then(|server| feed(server, change, follows)));
             }
             Action::Deliver { waiter, outcome } => {
                 waiter.answer(outcome);
@@ -247,7 +247,7 @@ fn push(event: Event, notifications: &mut NotificationQueue<Event>) {
 fn feed<R: Network>(
     server: &Server<R>,
     change: PoolChange,
-    step: u64,
+    follows: Option<u64>,
 ) -> Option<Arc<PoolDriver<R, MongoConnector<R>>>> {
     let pool = server.pool().driver();
     match change {
@@ -255,9 +255,9 @@ fn feed<R: Network>(
             pool.set_min_round_trip(time);
             return None;
         }
-        PoolChange::Ready => pool.feed_within(pool::Input::Ready, Some(step)),
+        PoolChange::Ready => pool.feed_within(pool::Input::Ready, follows),
         PoolChange::Clear { cause, interrupt, service } => {
-            pool.feed_within(pool::Input::Clear { cause, interrupt, service }, Some(step));
+            pool.feed_within(pool::Input::Clear { cause, interrupt, service }, follows);
         }
     }
     Some(Arc::clone(pool))

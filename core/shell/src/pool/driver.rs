@@ -176,11 +176,11 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
     /// Feeds one input while the caller holds a lock of its own, so that a server's description and its pool change at
     /// once. What follows waits until that lock is released: for [`run_pending_work`](Self::run_pending_work), and then
     /// for [`tell_pending`](Self::tell_pending). A recording has the step of the client that it follows, and the time.
-    pub(crate) fn feed_within(&self, input: Input<Types<R, K>>, step: Option<u64>) {
+    pub(crate) fn feed_within(&self, input: Input<Types<R, K>>, follows: Option<u64>) {
         let panic_guard = PanicGuard::new(self);
         let mut inner = self.lock(); // Released before the guard is dropped.
         let context = self.context(&inner, inner.state.is_recording());
-        if let Some(step) = step {
+        if let Some(step) = follows {
             inner.state.follow(step);
         }
         let mut wakes = std::mem::take(&mut inner.pending.wakes);

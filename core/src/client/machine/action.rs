@@ -35,8 +35,9 @@ pub enum Action<W> {
         server: ServerId,
         /// What happens to its pool.
         change: PoolChange,
-        /// How many [steps](crate::trace::topology::Recorder::steps) of the topology it follows: for the pool's trace.
-        step: u64,
+        /// The [step](crate::trace::topology::Step::client_step) of the topology that it follows, if a description has
+        /// changed: for the pool's trace.
+        follows: Option<u64>,
     },
     /// Close the pool of a server that was removed.
     ClosePool {

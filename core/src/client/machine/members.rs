@@ -101,21 +101,21 @@ impl<W> ClientState<W> {
         let Step { before, described, after, pool, sockets, is_news } = step;
         let Some(address) = self.members.get(&id).map(|it| Arc::clone(&it.address)) else { return };
         tell(id, &address, before, out);
-        let mut changes = Vec::new();
+        let (mut changes, mut follows) = (Vec::new(), None);
         if let Some(description) = described {
             if let Some((polling, kind)) = self.polling.as_mut().zip(description.kind()) {
                 polling.observe(kind);
             }
             changes = self.feed_topology(topology::Input::Described { id, description }, out);
+            follows = Some(self.topology.steps());
         }
         let is_member = self.topology.description().server(&address).is_some();
         // Nothing is told of a server that is gone by now: its monitor is about to end.
         tell(id, &address, if is_member { after } else { Vec::new() }, out);
         let is_usable = self.topology.description().is_usable(&address);
-        let of_id = |change| Action::FeedPool { server: id, change, step: self.topology.steps() };
         for change in pool {
             if is_usable || !matches!(change, PoolChange::Ready) {
-                out.act(of_id(change));
+                out.act(Action::FeedPool { server: id, change, follows });
             }
         }
         sockets.into_iter().for_each(|action| out.act(of_socket(id, action)));
@@ -221,9 +221,8 @@ impl<W> ClientState<W> {
         let verdict = sdam::verdict(&context, &error);
         let clear = clear(verdict.pool, &error, service);
         if member.monitor.is_none() {
-            let step = self.topology.steps();
-            let fed = clear.map(|change| Action::FeedPool { server: id, change, step });
-            return fed.into_iter().for_each(|action| out.act(action));
+            let feed = |change| Action::FeedPool { server: id, change, follows: None };
+            return clear.into_iter().for_each(|change| out.act(feed(change)));
         }
         if verdict != Verdict::default() {
             self.feed_monitor(id, monitor::Input::ApplicationFailed { error, verdict }, clear, out);

@@ -84,7 +84,7 @@ impl Recorder {
         recording.record(topology, *steps, Entry::new(now, recorded, actions, topology));
     }
 
-    /// How many steps there were, recorded or not: [`Step::of_all`](super::Step::of_all) of the last one.
+    /// How many steps there were, also before the recording: [`Step::client_step`](super::Step::client_step) of the last one.
     #[must_use]
     pub const fn steps(&self) -> u64 {
         self.steps

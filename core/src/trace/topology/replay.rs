@@ -22,9 +22,9 @@ use super::selection::SelectionRecord;
 pub struct Step {
     /// Its number in the trace, from 1.
     pub number: u64,
-    /// Its number among all of the client's, recorded or not: what a step of a pool
+    /// Its number among all of the client's, also before the recording: what a step of a pool
     /// [follows](crate::trace::Step::follows).
-    pub of_all: u64,
+    pub client_step: u64,
     /// The offset of its document in the trace.
     pub byte: u64,
     /// When it happened. May be before the step before: the monitors of two servers read the clock on their own.
@@ -127,8 +127,16 @@ impl<R: Read> Replay<R> {
                         }
                         self.take(input.clone(), out);
                     }
-                    let of_all = number.wrapping_add(self.before);
-                    return Ok(Some(Step { number, of_all, byte, at, input, server, lost_before }));
+                    let client_step = number.wrapping_add(self.before);
+                    return Ok(Some(Step {
+                        number,
+                        client_step,
+                        byte,
+                        at,
+                        input,
+                        server,
+                        lost_before,
+                    }));
                 }
                 Some(Record::Actions(actions)) => {
                     self.recorded.extend(actions);

@@ -17,7 +17,7 @@ pub struct Change {
     /// The number of the step in the trace.
     pub step: u64,
     /// Its number among all of the client's, which steps of pools follow.
-    pub of_all: u64,
+    pub client_step: u64,
     /// When it happened.
     pub at: Instant,
     /// Inputs before it that were not recorded.
@@ -68,8 +68,8 @@ impl Change {
         let elected = effects.iter().find_map(|effect| effect.elected(before, after));
         let elected = elected.map(ToOwned::to_owned);
         let is_change = lost.is_some() || !effects.is_empty();
-        let Step { number, of_all, at, .. } = *step;
-        is_change.then_some(Self { step: number, of_all, at, lost, effects, elected })
+        let Step { number, client_step, at, .. } = *step;
+        is_change.then_some(Self { step: number, client_step, at, lost, effects, elected })
     }
 }
 

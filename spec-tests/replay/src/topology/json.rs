@@ -16,7 +16,7 @@ pub fn step(view: &View<'_>, clock: &Clock) -> Value {
     let actions = view.actions.iter().map(|it| action(&ActionRecord::of(it)));
     present(json!({
         "step": step.number,
-        "ofAll": step.of_all,
+        "clientStep": step.client_step,
         "byte": step.byte,
         "at": seconds(step.at),
         "time": clock.iso(step.at),

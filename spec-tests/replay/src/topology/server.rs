@@ -33,7 +33,12 @@ impl ServerHistory {
             Effect::Became { now: None, .. } | Effect::Removed(..) => self.is_own(effect),
             Effect::Became { .. } | Effect::Added(_) | Effect::Kind(..) | Effect::Closed => false,
         };
-        self.last(at, AT_ONCE, |change| follows.is_none_or(|step| step == change.of_all), is_lost)
+        self.last(
+            at,
+            AT_ONCE,
+            |change| follows.is_none_or(|step| step == change.client_step),
+            is_lost,
+        )
     }
 
     /// The last change before the end of a wait that may have made it longer: during it, or shortly before. One of the

@@ -150,14 +150,16 @@ impl<'a> Printer<'a> {
         writeln!(out, "{}", text::step(view, &self.clock))
     }
 
-    /// In JSON they belong to their step.
     fn stages(&self, stages: &[StageRecord], out: &mut impl Write) -> io::Result<()> {
         let Arguments { explain, events, json, .. } = self.arguments;
-        if *explain || *events || *json {
+        if *explain || *events {
             return Ok(());
         }
-        let shown = stages.iter().filter(|stage| self.filter.lets_stage_pass(stage));
-        shown.into_iter().try_for_each(|stage| writeln!(out, "{}", text::stage(stage, &self.clock)))
+        let mut shown = stages.iter().filter(|stage| self.filter.lets_stage_pass(stage));
+        shown.try_for_each(|stage| match json {
+            true => writeln!(out, "{}", json::stage(stage, &self.clock)),
+            false => writeln!(out, "{}", text::stage(stage, &self.clock)),
+        })
     }
 
     fn explanation(&self, view: &View<'_>, text: &str, out: &mut impl Write) -> io::Result<()> {
