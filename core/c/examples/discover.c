@@ -85,14 +85,16 @@ static void fail(const monitor *it, const char *why) {
 static int connect_to(char *address) {
     struct addrinfo hints = {.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV, .ai_socktype = SOCK_STREAM}, *to;
     char *port = strrchr(address, ':');
+    if (port == NULL) return errno = EAFNOSUPPORT, -1; /* a UNIX domain socket */
     *port++ = 0;
     if (*address == '[') address[strlen(address) - 1] = 0, address++;
     if (getaddrinfo(address, port, &hints, &to) != 0) return errno = EADDRNOTAVAIL, -1;
-    int fd = socket(to->ai_family, SOCK_STREAM, 0), refused = -1;
-    if (fd >= 0 && fcntl(fd, F_SETFL, O_NONBLOCK) == 0) refused = connect(fd, to->ai_addr, to->ai_addrlen);
+    int fd = socket(to->ai_family, SOCK_STREAM, 0), error = 0;
+    if (fd < 0 || fcntl(fd, F_SETFL, O_NONBLOCK) != 0 || connect(fd, to->ai_addr, to->ai_addrlen) != 0) error = errno;
     freeaddrinfo(to);
-    if (refused && errno != EINPROGRESS && fd >= 0) close(fd), fd = -1;
-    return fd;
+    if (error == 0 || error == EINPROGRESS) return fd;
+    if (fd >= 0) close(fd);
+    return errno = error, -1;
 }
 
 static void open_socket(const cenote_client_action *action) {
@@ -151,14 +153,14 @@ static void deliver(const cenote_client_action *action) {
         return;
     }
     found++;
-    must(cenote_client_address(client, action->server, text, sizeof text, NULL));
+    must(cenote_client_action_text(client, CENOTE_TEXT_KIND_ADDRESS, text, sizeof text, NULL));
     printf("%s: %s\n", wanted[action->waiter], text);
 }
 
 static void tell(const cenote_client_action *action) {
     char text[4096];
     if (action->event != CENOTE_CLIENT_EVENT_KIND_TOPOLOGY_DESCRIPTION_CHANGED) return;
-    cenote_client_description(client, text, sizeof text, NULL); /* the beginning of it, if it is longer */
+    cenote_client_action_text(client, CENOTE_TEXT_KIND_MESSAGE, text, sizeof text, NULL); /* its beginning, if it is longer */
     printf("known: %s\n", text);
 }
 

@@ -8,11 +8,11 @@
  * back as they were given. Made by cbindgen from core/c/src; README.md beside it shows a driver's loop.
  *
  * Threads. Any thread can use any pool or client, but only one at a time: take a lock of your own around each call with it, and
- * around an action and the calls about it (cenote_action_cause, cenote_action_text). The library waits for no lock. A call
+ * around an action and the calls about it (cenote_action_cause, cenote_client_action_text, ...). The library waits for no lock. A call
  * that finds another thread in a call with the same pool or client changes nothing and returns CENOTE_STATUS_BUSY. Perform actions in the order
  * in which they were pulled, outside of the lock if they block. Causes can be used by any threads at the same time. The text of
  * cenote_last_error is one per thread. After fork(), the child calls cenote_reset_after_fork first; a pool that another
- * thread was using during the fork is busy for ever there.
+ * thread was using during the fork is busy for ever there. A child makes a client of its own: the sockets are the parent's.
  *
  * Errors. Every function returns a cenote_status. Unless it is CENOTE_STATUS_OK, nothing has changed, and cenote_last_error says
  * why. Pools, clients and causes are handles that are looked up: null, freed twice, used after being freed, or of the wrong type are
@@ -20,7 +20,7 @@
  * points to something else is undefined, as everywhere in C. Structures begin with their size, which has to be right.
  *
  * Memory. What the library returns by pointer is written into memory of the caller. A pool lives until cenote_pool_free, a
- * cause until its last reference is released. Texts end with a zero byte and are UTF-8, in both directions. Times are
+ * client until cenote_client_free, a cause until its last reference is released. Texts end with a zero byte and are UTF-8, in both directions. Times are
  * nanoseconds of one clock that does not run backwards, such as CLOCK_MONOTONIC.
  *
  * Versions. Numbers, functions and the layout of structures do not change within a minor version 0.N, and later within a
@@ -451,7 +451,7 @@ enum cenote_text_kind
     CENOTE_TEXT_KIND_LOG = 7,
     // The log message as JSON: an object with `message` and the fields of the specification.
     CENOTE_TEXT_KIND_LOG_JSON = 8,
-    // Where a server is: `host:port`. Actions of clients have it.
+    // Where a server is: `host:port`, or the path of a UNIX domain socket. Actions of clients have it.
     CENOTE_TEXT_KIND_ADDRESS = 9,
 };
 #ifndef __cplusplus
@@ -554,7 +554,8 @@ enum cenote_client_action_kind
     // Close monitoring `socket`, and forget it. Comes once for each that was to be opened, also after a failure.
     CENOTE_CLIENT_ACTION_KIND_CLOSE_SOCKET = 7,
     // Wake `waiter`: with `server`, or `second` if that is not 0 and its pool has fewer connections in use; or with an error,
-    // if `server` is 0, whose message `cenote_client_action_text` has.
+    // if `server` is 0, whose message `cenote_client_action_text` has. Where `CENOTE_CLIENT_ACTION_KIND_CLOSE_POOL` comes later,
+    // the client has no such server any more, but its pool is still the driver's.
     CENOTE_CLIENT_ACTION_KIND_DELIVER = 8,
     // Notify subscribers of the `event`, in this place of the order; log it (`CENOTE_TEXT_KIND_LOG`).
     CENOTE_CLIENT_ACTION_KIND_EMIT_EVENT = 9,
@@ -579,13 +580,14 @@ enum cenote_client_event_kind
     CENOTE_CLIENT_EVENT_KIND_NONE = 0,
     // The first event.
     CENOTE_CLIENT_EVENT_KIND_TOPOLOGY_OPENING = 1,
-    // Something else is known of the deployment.
+    // Something else is known of the deployment: `CENOTE_TEXT_KIND_MESSAGE`.
     CENOTE_CLIENT_EVENT_KIND_TOPOLOGY_DESCRIPTION_CHANGED = 2,
     // The last event.
     CENOTE_CLIENT_EVENT_KIND_TOPOLOGY_CLOSED = 3,
-    // A server belongs to the deployment now.
+    // A server belongs to the deployment now. Events about servers that are no heartbeats name theirs by
+    // `CENOTE_TEXT_KIND_ADDRESS`, as `server` is 0.
     CENOTE_CLIENT_EVENT_KIND_SERVER_OPENING = 4,
-    // Something else is known of a server.
+    // Something else is known of a server: `CENOTE_TEXT_KIND_MESSAGE`.
     CENOTE_CLIENT_EVENT_KIND_SERVER_DESCRIPTION_CHANGED = 5,
     // A server belongs to the deployment no longer.
     CENOTE_CLIENT_EVENT_KIND_SERVER_CLOSED = 6,
@@ -1280,18 +1282,18 @@ cenote_status cenote_client_action_bytes(cenote_client *client,
 // The cause in the action that was pulled last, as a reference of the caller: to be released.
 cenote_status cenote_client_action_cause(cenote_client *client, cenote_cause **cause);
 
-// A text of the action that was pulled last; `kind` is a `cenote_text_kind`. `CENOTE_TEXT_KIND_ADDRESS` is the `host:port` of a
-// pool or a socket, `CENOTE_TEXT_KIND_MESSAGE` why there is no server, or a cause; events have `CENOTE_TEXT_KIND_EVENT`, and all
-// but a change of one server `CENOTE_TEXT_KIND_LOG` and `CENOTE_TEXT_KIND_LOG_JSON`. Without such a text the call returns
-// `CENOTE_STATUS_NOTHING`. For the rest see `cenote_last_error`.
+// A text of the action that was pulled last; `kind` is a `cenote_text_kind`. `CENOTE_TEXT_KIND_ADDRESS` is where its server is,
+// also of an event about one; `CENOTE_TEXT_KIND_MESSAGE` why there is no server, a cause, or what is known since a description has
+// changed. Events have `CENOTE_TEXT_KIND_EVENT`, and all but a change of one server `CENOTE_TEXT_KIND_LOG` and
+// `CENOTE_TEXT_KIND_LOG_JSON`. Without such a text the call returns `CENOTE_STATUS_NOTHING`. For the rest see
+// `cenote_last_error`.
 cenote_status cenote_client_action_text(cenote_client *client,
                                         uint32_t kind,
                                         char *buffer,
                                         size_t capacity,
                                         size_t *length);
 
-// A monitoring socket is connected, TLS included. The library says hello: the next action is
-// `CENOTE_CLIENT_ACTION_KIND_SEND`. Does nothing if the socket was closed meanwhile.
+// A monitoring socket is connected, TLS included. The library says hello: `CENOTE_CLIENT_ACTION_KIND_SEND` follows. Does nothing if the socket was closed meanwhile.
 cenote_status cenote_client_connected(cenote_client *client,
                                       uint64_t now,
                                       uint64_t server,
@@ -1368,7 +1370,7 @@ cenote_status cenote_client_server(const cenote_client *client,
                                    uint64_t server,
                                    cenote_server_info *info);
 
-// The `host:port` of a server; `CENOTE_STATUS_NOTHING` if it was removed, or never was one.
+// Where a server is: `host:port`, or the path of a UNIX domain socket. `CENOTE_STATUS_NOTHING` if it was removed, or never was one.
 cenote_status cenote_client_address(const cenote_client *client,
                                     uint64_t server,
                                     char *buffer,

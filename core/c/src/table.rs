@@ -1,8 +1,8 @@
 //! Handles: numbers in the shape of pointers.
 //!
-//! C holds a pool or a cause as a pointer that is never followed. It is a number that is looked up here,
+//! C holds a pool, a client or a cause as a pointer that is never followed. It is a number that is looked up here,
 //! and tells a slot, how often that slot was used before, and the kind. So a handle that was freed, is
-//! of the other kind, or was never one is an error and nothing worse. No lock is waited for: not by two
+//! of another kind, or was never one is an error and nothing worse. No lock is waited for: not by two
 //! threads at once, and not in the child of a fork.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};

@@ -37,7 +37,7 @@ pub enum TextKind {
     Log = 7,
     /// The log message as JSON: an object with `message` and the fields of the specification.
     LogJson = 8,
-    /// Where a server is: `host:port`. Actions of clients have it.
+    /// Where a server is: `host:port`, or the path of a UNIX domain socket. Actions of clients have it.
     Address = 9,
 }
 

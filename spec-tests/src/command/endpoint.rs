@@ -99,7 +99,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<bool, Failure> {
         let mut signals = Signals::expect()?;
         let endpoints = start(arguments)?;
         let mut out = io::stdout().lock();
-        let told = writeln!(out, "{}", uri(&endpoints)).and_then(|()| out.flush());
+        let told =
+            writeln!(out, "{}", of_all(&endpoints, endpoints[0].uri())).and_then(|()| out.flush());
         told.map_err(|error| format!("cannot tell the connection string: {error}"))?;
         offers(arguments, &endpoints).into_iter().for_each(tell);
         signals.come().await;
@@ -128,9 +129,8 @@ fn start(arguments: &Arguments) -> Result<Vec<Endpoint>, Failure> {
     Ok(endpoints)
 }
 
-/// That of the first with the hosts of all.
-fn uri(endpoints: &[Endpoint]) -> String {
-    let uri = endpoints[0].uri();
+/// A connection string of the first with the hosts of all.
+fn of_all(endpoints: &[Endpoint], uri: String) -> String {
     if endpoints.len() == 1 {
         return uri;
     }
@@ -197,7 +197,8 @@ fn offers(arguments: &Arguments, endpoints: &[Endpoint]) -> Vec<String> {
     }
     if arguments.x509 && (arguments.auth.is_some() || arguments.auth_file.is_some()) {
         let user = User::x509(Certificates::CLIENT_SUBJECT);
-        lines.push(format!("MONGODB-X509: {}", endpoint.uri_of(Some(&user))));
+        let uri = of_all(endpoints, endpoint.uri_of(Some(&user)));
+        lines.push(format!("MONGODB-X509: {uri}"));
     }
     let names: Vec<_> = arguments.compressors.iter().map(|it| it.name()).collect();
     lines.push(format!("compressors: {}", names.join(",")));

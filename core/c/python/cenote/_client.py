@@ -1,6 +1,7 @@
 """A client of several servers: which there are, a monitor for each, server selection. The names and rules are those of cenote.h."""
 
 import ctypes
+import random
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -59,11 +60,13 @@ class Client:
         selector: ServerSelector = ServerSelector.READ_PREFERENCE,
         deadline: int = NEVER,
         avoided: Sequence[int] = (),
-        draw: int = 0,
+        draw: int | None = None,
     ) -> None:
-        """An operation wants a server. ``request`` is greater than every one before it; ``draw`` is a random number."""
+        """An operation wants a server. ``request`` is greater than every one before it. Without ``draw``, by which two of
+        the servers that fit are drawn, that is at random."""
         numbers = (ctypes.c_uint64 * len(avoided))(*avoided)
-        arguments = selector, deadline, numbers, len(avoided), draw
+        drawn = random.getrandbits(64) if draw is None else draw
+        arguments = selector, deadline, numbers, len(avoided), drawn
         _check(_library.cenote_client_select(self._handle, now, request, waiter, *arguments))
 
     def cancel(self, now: int, request: int) -> None:
@@ -128,7 +131,7 @@ class Client:
         return info
 
     def address(self, server: int) -> str:
-        """The ``host:port`` of a server."""
+        """Where a server is: ``host:port``, or the path of a UNIX domain socket."""
         return _text(_library.cenote_client_address, self._handle, server)
 
     def __str__(self) -> str:

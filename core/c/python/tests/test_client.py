@@ -26,6 +26,7 @@ class Discovery(unittest.TestCase):
         self.client = cenote.Client("mongodb://a.example.com/?replicaSet=rs0", 0, "test", "1")
         self.seen: list[tuple[int, int]] = []
         self.numbers: dict[str, int] = {}
+        self.greeted: set[tuple[int, int]] = set()
         self.texts: list[str] = []
 
     def perform(self, now: int, replies: dict[str, dict[str, Any]]) -> None:
@@ -37,9 +38,10 @@ class Discovery(unittest.TestCase):
             elif kind == ClientActionKind.OPEN_SOCKET:
                 if self.client.action_text(cenote.TextKind.ADDRESS) in replies:
                     self.client.connected(now, server, socket)
-            elif kind == ClientActionKind.SEND and self.client.server(server).kind == ServerKind.UNKNOWN:
-                reply = reply_to(self.client.action_bytes(action), replies[self.client.address(server)])
-                for byte in reply:
+            elif kind == ClientActionKind.SEND and (server, socket) not in self.greeted:
+                self.greeted.add((server, socket))
+                address = next(it for it, number in self.numbers.items() if number == server)
+                for byte in reply_to(self.client.action_bytes(action), replies[address]):
                     self.client.received(now, server, socket, bytes([byte]))
             elif kind == ClientActionKind.DELIVER and server == 0:
                 self.texts.append(self.client.action_text(cenote.TextKind.MESSAGE))
@@ -60,6 +62,18 @@ class Discovery(unittest.TestCase):
         self.client.select(3, 3, 13, ServerSelector.NEAREST, avoided=[a])
         self.perform(3, {})
         self.assertEqual(self.chosen()[2:], [b])
+
+    def test_a_seed_that_no_member_names_goes_at_once(self) -> None:
+        version = {"topologyVersion": {"processId": bson.ObjectId(), "counter": bson.Int64(1)}}
+        other = PRIMARY | version | {"hosts": [B], "me": B}
+        self.perform(1, {A: other, B: other})
+        a, b = self.numbers[A], self.numbers[B]
+        kinds = [kind for kind, server in self.seen if server == a]
+        # The one for round-trip times was asked for, too, and has its address though the server is gone.
+        self.assertEqual(kinds.count(ClientActionKind.OPEN_SOCKET), kinds.count(ClientActionKind.CLOSE_SOCKET))
+        self.assertGreater(kinds.count(ClientActionKind.OPEN_SOCKET), 1)
+        self.assertIn(ClientActionKind.CLOSE_POOL, kinds)
+        self.assertEqual(self.client.server(b).kind, ServerKind.RS_PRIMARY)
 
     def test_a_failed_connection_clears_its_pool(self) -> None:
         self.perform(2, {A: PRIMARY, B: SECONDARY})

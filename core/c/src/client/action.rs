@@ -44,7 +44,8 @@ pub enum ClientActionKind {
     /// Close monitoring `socket`, and forget it. Comes once for each that was to be opened, also after a failure.
     CloseSocket = 7,
     /// Wake `waiter`: with `server`, or `second` if that is not 0 and its pool has fewer connections in use; or with an error,
-    /// if `server` is 0, whose message `cenote_client_action_text` has.
+    /// if `server` is 0, whose message `cenote_client_action_text` has. Where `CENOTE_CLIENT_ACTION_KIND_CLOSE_POOL` comes later,
+    /// the client has no such server any more, but its pool is still the driver's.
     Deliver = 8,
     /// Notify subscribers of the `event`, in this place of the order; log it (`CENOTE_TEXT_KIND_LOG`).
     EmitEvent = 9,
@@ -60,13 +61,14 @@ pub enum ClientEventKind {
     None = 0,
     /// The first event.
     TopologyOpening = 1,
-    /// Something else is known of the deployment.
+    /// Something else is known of the deployment: `CENOTE_TEXT_KIND_MESSAGE`.
     TopologyDescriptionChanged = 2,
     /// The last event.
     TopologyClosed = 3,
-    /// A server belongs to the deployment now.
+    /// A server belongs to the deployment now. Events about servers that are no heartbeats name theirs by
+    /// `CENOTE_TEXT_KIND_ADDRESS`, as `server` is 0.
     ServerOpening = 4,
-    /// Something else is known of a server.
+    /// Something else is known of a server: `CENOTE_TEXT_KIND_MESSAGE`.
     ServerDescriptionChanged = 5,
     /// A server belongs to the deployment no longer.
     ServerClosed = 6,
@@ -168,24 +170,15 @@ impl ClientAction {
         }
     }
 
-    pub(super) fn of_outcome(
-        waiter: HandleWord,
-        outcome: Result<Chosen, SelectionError>,
-    ) -> (Self, ClientRecord) {
-        let (chosen, record) = match outcome {
-            Ok(chosen) => (Some(chosen), ClientRecord::Nothing),
-            Err(error) => (None, ClientRecord::Failure(error)),
-        };
-        let is_timeout = matches!(record, ClientRecord::Failure(SelectionError::TimedOut { .. }));
-        let action = Self {
-            kind: ClientActionKind::Deliver as u32,
-            waiter,
-            server: chosen.map_or(0, |it| it.first.0),
-            second: chosen.and_then(|it| it.second).map_or(0, |it| it.0),
-            is_timeout,
-            ..Self::default()
-        };
-        (action, record)
+    pub(super) fn of_server(waiter: HandleWord, chosen: Chosen) -> Self {
+        let second = chosen.second.map_or(0, |second| second.0);
+        Self { waiter, second, ..Self::about(ClientActionKind::Deliver, chosen.first) }
+    }
+
+    pub(super) fn of_failure(waiter: HandleWord, error: SelectionError) -> (Self, ClientRecord) {
+        let kind = ClientActionKind::Deliver as u32;
+        let is_timeout = matches!(error, SelectionError::TimedOut { .. });
+        (Self { kind, waiter, is_timeout, ..Self::default() }, ClientRecord::Failure(error))
     }
 
     /// `None` for what subscribers are not told.
@@ -308,10 +301,11 @@ pub unsafe extern "C" fn cenote_client_action_cause(
     })
 }
 
-/// A text of the action that was pulled last; `kind` is a `cenote_text_kind`. `CENOTE_TEXT_KIND_ADDRESS` is the `host:port` of a
-/// pool or a socket, `CENOTE_TEXT_KIND_MESSAGE` why there is no server, or a cause; events have `CENOTE_TEXT_KIND_EVENT`, and all
-/// but a change of one server `CENOTE_TEXT_KIND_LOG` and `CENOTE_TEXT_KIND_LOG_JSON`. Without such a text the call returns
-/// `CENOTE_STATUS_NOTHING`. For the rest see `cenote_last_error`.
+/// A text of the action that was pulled last; `kind` is a `cenote_text_kind`. `CENOTE_TEXT_KIND_ADDRESS` is where its server is,
+/// also of an event about one; `CENOTE_TEXT_KIND_MESSAGE` why there is no server, a cause, or what is known since a description has
+/// changed. Events have `CENOTE_TEXT_KIND_EVENT`, and all but a change of one server `CENOTE_TEXT_KIND_LOG` and
+/// `CENOTE_TEXT_KIND_LOG_JSON`. Without such a text the call returns `CENOTE_STATUS_NOTHING`. For the rest see
+/// `cenote_last_error`.
 ///
 /// # Safety
 ///
@@ -354,16 +348,44 @@ impl ClientRecord {
         match (self, kind) {
             (Self::Address(address), TextKind::Address) => Some(address.to_string()),
             (Self::Failure(error), TextKind::Message) => Some(error.to_string()),
-            (Self::Event(Event::Topology(event)), TextKind::Event) => Some(event.name().to_owned()),
-            (Self::Event(Event::Heartbeat { event, .. }), TextKind::Event) => {
-                Some(event.name().to_owned())
-            }
+            (Self::Event(event), TextKind::Address) => address_of(event).map(ToString::to_string),
+            (Self::Event(event), TextKind::Event) => name_of(event).map(str::to_owned),
             (Self::Event(event), TextKind::Log) => log(event, inner).map(|it| it.to_string()),
             (Self::Event(event), TextKind::LogJson) => log(event, inner).map(|it| json(&it)),
+            (Self::Event(Event::Topology(event)), TextKind::Message) => news_of(event),
             (record, TextKind::Message) => record.cause().map(ToString::to_string),
             _ => None,
         }
     }
+}
+
+fn address_of(event: &Event) -> Option<&ServerAddress> {
+    match event {
+        Event::Topology(
+            topology::Event::ServerOpening { address }
+            | topology::Event::ServerDescriptionChanged { address, .. }
+            | topology::Event::ServerClosed { address },
+        )
+        | Event::Heartbeat { address, .. } => Some(address),
+        Event::Topology(_) | Event::ToTopology(_) => None,
+    }
+}
+
+const fn name_of(event: &Event) -> Option<&'static str> {
+    match event {
+        Event::Topology(event) => Some(event.name()),
+        Event::Heartbeat { event, .. } => Some(event.name()),
+        Event::ToTopology(_) => None,
+    }
+}
+
+/// What is known now.
+fn news_of(event: &topology::Event) -> Option<String> {
+    if let topology::Event::TopologyDescriptionChanged { new, .. } = event {
+        return Some(new.to_string());
+    }
+    let topology::Event::ServerDescriptionChanged { new, .. } = event else { return None };
+    Some(new.to_string())
 }
 
 fn log<'a>(event: &'a Event, inner: &'a Inner) -> Option<LogRecord<'a>> {

@@ -51,8 +51,7 @@ const fn key(server: u64, socket: u64) -> Key {
     (ServerId(server), SocketId(socket))
 }
 
-/// A monitoring socket is connected, TLS included. The library says hello: the next action is
-/// `CENOTE_CLIENT_ACTION_KIND_SEND`. Does nothing if the socket was closed meanwhile.
+/// A monitoring socket is connected, TLS included. The library says hello: `CENOTE_CLIENT_ACTION_KIND_SEND` follows. Does nothing if the socket was closed meanwhile.
 #[unsafe(no_mangle)]
 pub extern "C" fn cenote_client_connected(
     client: *mut Client,
@@ -153,7 +152,7 @@ pub unsafe extern "C" fn cenote_client_select(
     feed(client, now, |inner, now| {
         // SAFETY: the caller's promise.
         let avoided = unsafe { numbers(avoided, count)? };
-        // One that was removed needs not to be avoided.
+        // One that was removed need not be avoided.
         let avoided = avoided.iter().filter_map(|server| inner.machine.address(ServerId(*server)));
         let avoided: Vec<_> = avoided.map(|address| (**address).clone()).collect();
         let selector = inner.selector(selector)?.avoiding(avoided);

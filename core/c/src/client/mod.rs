@@ -50,6 +50,8 @@ struct Inner {
     selection_timeout: Duration,
     /// That of the connection string.
     read_preference: ReadPreference,
+    /// Of the servers whose pools were opened and are not closed.
+    addresses: BTreeMap<ServerId, Arc<ServerAddress>>,
     /// Those that the machine has not closed.
     sockets: BTreeMap<Key, MonitorSocket>,
     /// What the driver has not pulled yet.
@@ -168,6 +170,7 @@ impl Inner {
             connect_timeout,
             selection_timeout,
             read_preference: ReadPreference::new(&uri.read_write),
+            addresses: BTreeMap::new(),
             sockets: BTreeMap::new(),
             actions: VecDeque::new(),
             last_action: ClientRecord::Nothing,
@@ -196,6 +199,7 @@ impl Inner {
         for action in actions {
             let action = match action {
                 CoreAction::OpenPool { server, address, is_ready } => {
+                    self.addresses.insert(server, Arc::clone(&address));
                     let action = ClientAction::about(Kind::OpenPool, server);
                     (ClientAction { is_ready, ..action }, ClientRecord::Address(address))
                 }
@@ -203,6 +207,7 @@ impl Inner {
                     ClientAction::of_change(server, change)
                 }
                 CoreAction::ClosePool { server, address } => {
+                    self.addresses.remove(&server);
                     let action = ClientAction::about(Kind::ClosePool, server);
                     (action, ClientRecord::Address(address))
                 }
@@ -210,9 +215,7 @@ impl Inner {
                     let key = (server, socket);
                     let deadline = self.connect_timeout.map(|limit| now + limit);
                     self.sockets.insert(key, MonitorSocket::new(deadline));
-                    let address = self.machine.address(server).cloned();
-                    let record = address.map_or(ClientRecord::Nothing, ClientRecord::Address);
-                    (ClientAction::of_socket(Kind::OpenSocket, key), record)
+                    (ClientAction::of_socket(Kind::OpenSocket, key), self.address_record(server))
                 }
                 CoreAction::Send { server, socket, command, flags } => {
                     let key = (server, socket);
@@ -230,8 +233,12 @@ impl Inner {
                     self.sockets.remove(&key);
                     (ClientAction::of_socket(Kind::CloseSocket, key), ClientRecord::Nothing)
                 }
-                CoreAction::Deliver { waiter, outcome } => {
-                    ClientAction::of_outcome(waiter, outcome)
+                CoreAction::Deliver { waiter, outcome: Ok(chosen) } => {
+                    let record = self.address_record(chosen.first);
+                    (ClientAction::of_server(waiter, chosen), record)
+                }
+                CoreAction::Deliver { waiter, outcome: Err(error) } => {
+                    ClientAction::of_failure(waiter, error)
                 }
                 CoreAction::EmitEvent(event) => match ClientAction::of_event(event) {
                     Some(action) => action,
@@ -243,6 +250,12 @@ impl Inner {
             self.actions.push_back(action);
         }
         failed.into_iter().try_for_each(|(key, error)| self.socket_failed(now, key, error))
+    }
+
+    /// The machine may have removed the server since.
+    fn address_record(&self, server: ServerId) -> ClientRecord {
+        let address = self.addresses.get(&server).cloned();
+        address.map_or(ClientRecord::Nothing, ClientRecord::Address)
     }
 
     fn socket_failed(

@@ -83,7 +83,7 @@ pub unsafe extern "C" fn cenote_client_server(
     })
 }
 
-/// The `host:port` of a server; `CENOTE_STATUS_NOTHING` if it was removed, or never was one.
+/// Where a server is: `host:port`, or the path of a UNIX domain socket. `CENOTE_STATUS_NOTHING` if it was removed, or never was one.
 ///
 /// # Safety
 ///
