@@ -5,7 +5,7 @@ use core::time::Duration;
 use super::Selector;
 use crate::address::ServerAddress;
 use crate::error::label::{RETRYABLE_ERROR, SYSTEM_OVERLOADED_ERROR};
-use crate::error::{CommandError, ConnectionError, RetryWrites};
+use crate::error::{CommandError, ConnectionError, PoolError, RetryWrites};
 use crate::number;
 use crate::uri::RetryOptions;
 
@@ -69,8 +69,24 @@ impl OverloadRetries {
         server: &ServerAddress,
         draw: u64,
     ) -> Option<Duration> {
-        let has = |label| error.labels(RetryWrites::Disabled).any(|it| it == label);
-        if !has(SYSTEM_OVERLOADED_ERROR) || !has(RETRYABLE_ERROR) || self.done >= self.max {
+        let is_overload = is_overload(error.labels(RetryWrites::Disabled));
+        self.again(is_overload, base(error), server, draw)
+    }
+
+    /// The same for an attempt that got no connection. A wait queue that is full, or sheds, is an overload, too.
+    pub fn again_after_check_out(&mut self, error: &PoolError, draw: u64) -> Option<Duration> {
+        let is_overload = is_overload(error.labels(RetryWrites::Disabled));
+        self.again(is_overload, error.cause().map_or(Self::BACKOFF, base), error.address(), draw)
+    }
+
+    fn again(
+        &mut self,
+        is_overload: bool,
+        base: Duration,
+        server: &ServerAddress,
+        draw: u64,
+    ) -> Option<Duration> {
+        if !is_overload || self.done >= self.max {
             return None;
         }
         self.done += 1;
@@ -78,7 +94,7 @@ impl OverloadRetries {
             self.avoided.push(server.clone());
         }
         let factor = 2_u32.saturating_pow(self.done);
-        let longest = base(error).saturating_mul(factor).min(Self::LONGEST_BACKOFF);
+        let longest = base.saturating_mul(factor).min(Self::LONGEST_BACKOFF);
         let part = longest.as_nanos().saturating_mul(u128::from(draw)) >> u64::BITS;
         Some(Duration::from_nanos(u64::try_from(part).unwrap_or(u64::MAX)))
     }
@@ -96,6 +112,11 @@ impl OverloadRetries {
     }
 }
 
+fn is_overload<'a>(labels: impl Iterator<Item = &'a str>) -> bool {
+    let labels: Vec<_> = labels.collect();
+    labels.contains(&SYSTEM_OVERLOADED_ERROR) && labels.contains(&RETRYABLE_ERROR)
+}
+
 /// What the server asks for, if that is positive.
 // BP-02
 fn base(error: &ConnectionError) -> Duration {
@@ -108,12 +129,14 @@ fn base(error: &ConnectionError) -> Duration {
 #[cfg(test)]
 mod tests {
     use core::time::Duration;
+    use std::sync::Arc;
 
     use bson::rawdoc;
 
     use super::OverloadRetries;
     use crate::client::Selector;
-    use crate::error::{CommandError, ConnectionError, Stage};
+    use crate::error::{CommandError, ConnectionError, PoolError, Stage};
+    use crate::pool::CheckOutError;
     use crate::uri::{ConnectionString, RetryOptions};
 
     fn overloaded(base: i64) -> ConnectionError {
@@ -174,5 +197,24 @@ mod tests {
             assert_eq!(retries.again_after(&overloaded(0), &server, 0), Some(Duration::ZERO));
             assert_eq!(retries.selector(&Selector::Any), Selector::Any.avoiding(avoided));
         }
+    }
+
+    // BP-05
+    #[test]
+    fn a_check_out_can_fail_of_an_overload() {
+        let uri = ConnectionString::parse("mongodb://db/?enableOverloadRetargeting=true").unwrap();
+        let pause = |error| {
+            let mut retries = OverloadRetries::new(&uri.retries);
+            let error = PoolError::new(Arc::new("db".parse().unwrap()), error);
+            let pause = retries.again_after_check_out(&error, u64::MAX).map(round);
+            assert_eq!(retries.selector(&Selector::Any) != Selector::Any, pause.is_some());
+            pause
+        };
+        let closed = ConnectionError::network(Stage::Hello, "closed");
+        assert_eq!(pause(CheckOutError::EstablishFailed { cause: closed }), Some(200));
+        let asked = CheckOutError::EstablishFailed { cause: overloaded(30) };
+        assert_eq!(pause(asked), Some(60));
+        assert_eq!(pause(CheckOutError::WaitQueueFull { max: 5 }), Some(200));
+        assert_eq!(pause(CheckOutError::PoolClosed), None);
     }
 }
