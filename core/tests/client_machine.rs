@@ -116,6 +116,29 @@ fn refused(actions: Actions) -> Vec<SelectionError> {
 }
 
 #[test]
+fn what_has_an_effect_changes_the_fingerprint() {
+    let uri = "mongodb://a/?replicaSet=rs";
+    let ([mut one, mut other], mut out) = ([client(uri).0, client(uri).0], Vec::new());
+    let mut seen = vec![one.fingerprint()];
+    let inputs = || {
+        let cancel = Input::CancelSelection { id: SelectionId(1) };
+        let lost = failed(ConnectionError::network(Stage::Operation, "reset"), true);
+        [request(1, None), cancel, request(2, Some(9)), opened(1, &primary()), lost, Input::Close]
+    };
+    for (input, again) in inputs().into_iter().zip(inputs()) {
+        one.handle(Instant::ORIGIN, input, &mut out).expect("in order");
+        other.handle(Instant::ORIGIN, again, &mut out).expect("in order");
+        assert_eq!(one.fingerprint(), other.fingerprint());
+        assert!(!seen.contains(&one.fingerprint()));
+        seen.push(one.fingerprint());
+    }
+    let (fresh, _) = client(uri);
+    let snapshot = fresh.snapshot();
+    assert_eq!((snapshot.servers, snapshot.known, snapshot.is_closed), (1, 0, false));
+    assert!(one.snapshot().is_closed);
+}
+
+#[test]
 fn what_makes_no_sense_is_given_back() {
     let (mut client, mut out) = client("mongodb://a,b/?replicaSet=rs");
     let error = ConnectionError::network(Stage::Tcp, "refused");
@@ -133,9 +156,9 @@ fn what_makes_no_sense_is_given_back() {
         Input::LookedUp { records: Err(LookupError::NotFound), draw: 0 },
     ] {
         let name = input.name();
-        let before = (out.len(), client.next_deadline());
+        let before = (out.len(), client.fingerprint());
         let misuse = client.handle(Instant::ORIGIN, input, &mut out).expect_err(name);
-        assert_eq!((misuse.input.name(), (out.len(), client.next_deadline())), (name, before));
+        assert_eq!((misuse.input.name(), (out.len(), client.fingerprint())), (name, before));
         let is_of_server =
             matches!(misuse.reason, MisuseReason::UnknownServer(_) | MisuseReason::Socket(_));
         assert_eq!(is_of_server, name == "SocketFailed", "{misuse}");

@@ -66,6 +66,7 @@
 
 mod action;
 mod input;
+mod inspect;
 mod members;
 mod misuse;
 mod requests;
@@ -86,6 +87,7 @@ use crate::uri::srv::{LookupError, SrvRecord};
 
 pub use self::action::{Action, ActionSink, Chosen, Event, PoolChange};
 pub use self::input::{Input, Request, SelectionId};
+pub use self::inspect::ClientSnapshot;
 pub use self::misuse::{Misuse, MisuseReason};
 
 /// What a client is made of.

@@ -32,6 +32,15 @@ impl<W> Requests<W> {
         self.waiting.len()
     }
 
+    /// Of each that waits all but the caller.
+    pub(super) fn waiting(
+        &self,
+    ) -> impl Iterator<Item = (SelectionId, &Selector, Option<Instant>, u64, Instant)> {
+        self.waiting.iter().map(|(id, Waiting { request, since })| {
+            (*id, &request.selector, request.deadline, request.draw, *since)
+        })
+    }
+
     pub(super) fn next_deadline(&self) -> Option<Instant> {
         self.deadlines.first().map(|(at, _)| *at)
     }
