@@ -95,7 +95,7 @@ def alone(browser, drawer, screenshots, folder):
     """Without a pool there are the servers, and nothing of a pool."""
     browser.prefer("light")
     drawn = drawer.folder / "alone.html"
-    assert drawer.run("replay", folder / "topology.bson", "--html", drawn).startswith("31 steps drawn in ")
+    assert drawer.run("replay", folder / "topology.bson", "--html", drawn).startswith("33 steps drawn in ")
     page = Page(browser, drawn)
     page.load()
     browser.screenshot(screenshots / "servers-alone.png")
