@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::ffi::c_char;
 use std::ptr;
-use std::sync::{Arc, Mutex, TryLockError};
+use std::sync::{Arc, Mutex};
 
 use cenote_core::address::ServerAddress;
 use cenote_core::log::LogSettings;
@@ -101,17 +101,7 @@ pub(crate) fn with<R>(
     pool: *const Pool,
     body: impl FnOnce(&mut Inner) -> Result<R, Failure>,
 ) -> Result<R, Failure> {
-    POOLS.with(pool.addr(), |pool| match pool.try_lock() {
-        Ok(mut inner) => body(&mut inner),
-        Err(TryLockError::WouldBlock) => {
-            let text = "another thread is in a call with this pool: take a lock around each call";
-            Err(Failure::new(Status::Busy, text))
-        }
-        Err(TryLockError::Poisoned(_)) => {
-            let text = "this pool met a bug of libcenote before, and can only be freed";
-            Err(Failure::new(Status::Panicked, text))
-        }
-    })
+    POOLS.with_locked(pool.addr(), body)
 }
 
 /// Answers a question about a pool.

@@ -6,7 +6,7 @@
 //! threads at once, and not in the child of a fork.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::sync::{Mutex, OnceLock, RwLock, RwLockWriteGuard};
+use std::sync::{Mutex, OnceLock, RwLock, RwLockWriteGuard, TryLockError};
 
 use crate::status::{Failure, Status};
 
@@ -160,8 +160,32 @@ impl<T> Table<T> {
     }
 
     fn busy(&self) -> Failure {
-        let text = format!("another thread is in a call with this {}", self.name);
+        let text = format!(
+            "another thread is in a call with this {}: take a lock around each call",
+            self.name
+        );
         Failure::new(Status::Busy, text)
+    }
+}
+
+impl<T> Table<Mutex<T>> {
+    /// Runs a call with a value, unless another thread is in one.
+    pub(crate) fn with_locked<R>(
+        &self,
+        handle: usize,
+        body: impl FnOnce(&mut T) -> Result<R, Failure>,
+    ) -> Result<R, Failure> {
+        self.with(handle, |value| match value.try_lock() {
+            Ok(mut value) => body(&mut value),
+            Err(TryLockError::WouldBlock) => Err(self.busy()),
+            Err(TryLockError::Poisoned(_)) => {
+                let text = format!(
+                    "this {} met a bug of libcenote before, and can only be freed",
+                    self.name
+                );
+                Err(Failure::new(Status::Panicked, text))
+            }
+        })
     }
 }
 

@@ -11,7 +11,7 @@ use std::ffi::c_char;
 use std::path::Path;
 use std::ptr;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, TryLockError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use cenote_core::address::ServerAddress;
@@ -112,17 +112,7 @@ fn with<R>(
     client: *const Client,
     body: impl FnOnce(&mut Inner) -> Result<R, Failure>,
 ) -> Result<R, Failure> {
-    CLIENTS.with(client.addr(), |client| match client.try_lock() {
-        Ok(mut inner) => body(&mut inner),
-        Err(TryLockError::WouldBlock) => {
-            let text = "another thread is in a call with this client: take a lock around each call";
-            Err(Failure::new(Status::Busy, text))
-        }
-        Err(TryLockError::Poisoned(_)) => {
-            let text = "this client met a bug of libcenote before, and can only be freed";
-            Err(Failure::new(Status::Panicked, text))
-        }
-    })
+    CLIENTS.with_locked(client.addr(), body)
 }
 
 impl Inner {
