@@ -142,6 +142,12 @@ fn what_happened_on(shell: &str) {
     assert_eq!(replayed.status.code(), Some(0), "{replayed:?}");
     let says = text(&replayed.stdout);
     assert!(says.starts_with("trace ") && says.contains("\nclears "), "{says}");
+    // Where the time of connecting goes, of all connections and of one.
+    assert!(says.contains("\nconnecting TCP connect "), "{says}");
+    let one = ["replay", &trace, "--connection", "1"];
+    assert!(good(&one).contains("  c1: TLS handshake\n"));
+    let objects = good(&[&one[..], &["--json"]].concat());
+    assert!(objects.contains(r#""connectionId":1,"stage":"TLS handshake""#), "{objects}");
     let page = fs::read_to_string(page).expect("a page");
     assert!(page.starts_with("<!doctype html>") && page.contains("127.0.0.1:"), "a page");
 }

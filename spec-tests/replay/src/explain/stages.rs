@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use cenote_core::error::Stage;
 use cenote_core::pool::{Action, Input, Instant};
+use cenote_core::trace::StageRecord;
 
 use super::statistics::{Quantiles, Sample};
 use crate::step_reader::View;
@@ -24,7 +25,9 @@ impl Stages {
         if view.step.lost_before.is_some() {
             self.present.clear();
         }
-        for record in &view.step.stages {
+        let is_known =
+            |record: &&StageRecord| view.holders.connections.contains_key(&record.connection);
+        for record in view.step.stages.iter().filter(is_known) {
             let before = self.present.insert(record.connection, (record.stage, record.at));
             self.end(before, record.at, counts);
         }

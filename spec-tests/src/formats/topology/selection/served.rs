@@ -97,7 +97,7 @@ impl File {
     }
 }
 
-/// The server is told by who got the ping.
+/// Which server was selected shows in the ping that it gets.
 fn ping(client: &dyn AnyClient, selector: &Selector) -> Result<(), String> {
     let mut connection = client.check_out(selector).map_err(|error| error.to_string())?;
     let reply = connection.command("admin", &rawdoc! { "ping": 1 });
