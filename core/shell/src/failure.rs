@@ -28,6 +28,7 @@ pub struct Failure<'a> {
     error: &'a ConnectionError,
     status: &'a dyn Fn() -> ConnectionStatus,
     clear: &'a dyn Fn(PoolVerdict) -> bool,
+    record: &'a dyn Fn(u64),
 }
 
 /// The callback of [`Builder::on_failure`](crate::builder::Builder::on_failure).
@@ -57,15 +58,17 @@ impl ConnectionStatus {
 }
 
 impl<'a> Failure<'a> {
-    /// `status` looks the connection up under the lock of its pool, and `clear` does so and clears.
+    /// `status` looks the connection up under the lock of its pool, `clear` does so and clears, and `record` writes
+    /// the step of the client into the pool's trace.
     pub(crate) const fn new(
         address: &'a ServerAddress,
         id: ConnId,
         error: &'a ConnectionError,
         status: &'a dyn Fn() -> ConnectionStatus,
         clear: &'a dyn Fn(PoolVerdict) -> bool,
+        record: &'a dyn Fn(u64),
     ) -> Self {
-        Self { address, id, error, status, clear }
+        Self { address, id, error, status, clear, record }
     }
 
     pub(crate) fn show(&self, handler: &FailureHandler) {
@@ -116,6 +119,11 @@ impl<'a> Failure<'a> {
     /// [`context`](Self::context).
     pub fn clear(&self, verdict: PoolVerdict) -> bool {
         (self.clear)(verdict)
+    }
+
+    /// By this step of the client the server is another.
+    pub(crate) fn record(&self, step: u64) {
+        (self.record)(step);
     }
 
     /// The connection as it is now, looked up under the pool's lock.

@@ -4,12 +4,12 @@ use alloc::vec::Vec;
 use core::fmt;
 use std::io;
 
-use crate::error::Stage;
-use crate::pool::{ConnId, Input, Instant, PoolState, PoolTypes};
+use crate::pool::{Input, Instant, PoolState, PoolTypes};
 
 use super::caller_location::CallerLocation;
 use super::cause::TraceCause;
 use super::chunk::Chunk;
+use super::stage::StageRecord;
 use super::traced::fingerprint_of;
 use super::writer::{TraceInfo, TraceWriter};
 
@@ -82,18 +82,12 @@ impl FlightRecorder {
         self.present.log.record_place(place);
     }
 
-    /// Records to which stage an establishment has come.
-    pub(super) fn enter_stage<S: PoolTypes>(
-        &mut self,
-        pool: &PoolState<S>,
-        now: Instant,
-        id: ConnId,
-        stage: Stage,
-    ) {
+    /// Records to which stage an establishment has come, or in which a connection failed.
+    pub(super) fn enter_stage<S: PoolTypes>(&mut self, pool: &PoolState<S>, record: StageRecord) {
         if !self.present.log.has_room() {
             self.turn_over(pool);
         }
-        self.present.log.record_stage(now, id, stage);
+        self.present.log.record_stage(record);
     }
 
     /// Records which step of the client the next input follows.

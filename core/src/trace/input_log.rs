@@ -13,8 +13,8 @@ use crate::pool::{ConnId, Health, Input, Instant, PoolOptions, PoolTypes, Purpos
 use super::action::ActionRecord;
 use super::caller_location::CallerLocation;
 use super::cause::{CauseSummary, TraceCause};
+use super::stage::StageRecord;
 use super::string_table::StringTable;
-use crate::error::Stage;
 
 /// What the differences are to.
 #[derive(Clone, Copy, Debug, Default)]
@@ -123,7 +123,7 @@ pub(super) const COMPACT_HAS_DEADLINE: u8 = 0x20;
 pub(super) const IS_ACTION: u8 = 0x40;
 /// With the tag `Fingerprint`: the place of the check-outs that follow.
 pub(super) const IS_PLACE: u8 = 0x80;
-/// With the tag `Fingerprint`, if it is no action: the stage of an establishment.
+/// With the tag `Fingerprint`, if it is no action: the stage of an establishment, or of a failure.
 pub(super) const IS_STAGE: u8 = 0x10;
 /// With the tag `Fingerprint`, if it is no action: which step of the client the next input follows.
 pub(super) const IS_FOLLOWS: u8 = 0x20;
@@ -320,11 +320,14 @@ impl InputLog {
         self.put(Record { head, numbers: [number, 0, 0], ..Record::default() });
     }
 
-    /// Records to which stage an establishment has come. There must be room.
-    pub(super) fn record_stage(&mut self, now: Instant, id: ConnId, stage: Stage) {
-        let time = zigzag(now.as_nanos().wrapping_sub(self.context.now));
+    /// Records to which stage an establishment has come, or in which a connection failed. There must be room.
+    pub(super) fn record_stage(&mut self, record: StageRecord) {
+        let StageRecord { at, connection, stage, failed } = record;
+        let time = zigzag(at.as_nanos().wrapping_sub(self.context.now));
         let head = Tag::Fingerprint as u8 | IS_STAGE;
-        self.put(Record { head, time, numbers: [id.number(), stage as u64, 0], service: None });
+        // The steps of a client count from 1.
+        let numbers = [connection, stage as u64, failed.unwrap_or(0)];
+        self.put(Record { head, time, numbers, service: None });
     }
 
     /// Records which step of the client the next input follows. There must be room.
@@ -534,6 +537,7 @@ mod tests {
     use std::prelude::v1::*;
 
     use super::*;
+    use crate::error::Stage;
     use crate::trace::cause::{Cause, CauseKind, CauseLabels, CauseSummary};
     use crate::trace::input_log_entries::Entry;
     use crate::trace::traced::Traced;

@@ -71,7 +71,7 @@ impl Iterator for Entries<'_> {
             return match head {
                 head if head & IS_ACTION != 0 => action(head, time, id, c),
                 head if head & IS_PLACE != 0 => Some(Entry::Place(a)),
-                head if head & IS_STAGE != 0 => self.stage(time, a, b),
+                head if head & IS_STAGE != 0 => self.stage(time, a, b, c),
                 head if head & IS_FOLLOWS != 0 => Some(Entry::Follows(a)),
                 _ => Some(Entry::Fingerprint(a)),
             };
@@ -91,10 +91,11 @@ impl<'a> Entries<'a> {
         Some(taken)
     }
 
-    fn stage(&self, time: u64, connection: u64, stage: u64) -> Option<Entry> {
+    fn stage(&self, time: u64, connection: u64, stage: u64, failed: u64) -> Option<Entry> {
         let at = Instant::from_nanos(self.context.now.wrapping_add(unzigzag(time)));
         let stage = *Stage::ALL.get(usize::try_from(stage).ok()?)?;
-        Some(Entry::Stage(StageRecord { at, connection, stage }))
+        let failed = (failed != 0).then_some(failed);
+        Some(Entry::Stage(StageRecord { at, connection, stage, failed }))
     }
 
     fn compact(&mut self, head: u8) -> Option<Entry> {

@@ -3,13 +3,13 @@
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-use crate::error::Stage;
-use crate::pool::{ConnId, Input, Instant, PoolState, PoolTypes};
+use crate::pool::{Input, Instant, PoolState, PoolTypes};
 
 use super::action::ActionRecord;
 use super::caller_location::CallerLocation;
 use super::cause::TraceCause;
 use super::chunk::Chunk;
+use super::stage::StageRecord;
 
 /// The options of a journal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -114,16 +114,10 @@ impl Journal {
         }
     }
 
-    /// Records to which stage an establishment has come.
-    pub(super) fn enter_stage<S: PoolTypes>(
-        &mut self,
-        pool: &PoolState<S>,
-        now: Instant,
-        id: ConnId,
-        stage: Stage,
-    ) {
+    /// Records to which stage an establishment has come, or in which a connection failed.
+    pub(super) fn enter_stage<S: PoolTypes>(&mut self, pool: &PoolState<S>, record: StageRecord) {
         self.make_room(pool);
-        self.present.log.record_stage(now, id, stage);
+        self.present.log.record_stage(record);
     }
 
     /// Records which step of the client the next input follows.

@@ -174,7 +174,8 @@ impl<R: Read> Reader<R> {
                     let stage = fields.choice_if("stage", &Stage::ALL, stage_name)?;
                     let stage = stage.ok_or_else(|| absent("stage"))?;
                     let (at, connection) = (fields.time("t")?, fields.number("c")?);
-                    return Ok(Some(Record::Stage(StageRecord { at, connection, stage })));
+                    let failed = fields.number_if("failed")?;
+                    return Ok(Some(Record::Stage(StageRecord { at, connection, stage, failed })));
                 }
                 Some(b"follows") => return Ok(Some(Record::Follows(fields.number("follows")?))),
                 Some(b"acts") => return actions(&fields).map(|all| Some(Record::Actions(all))),

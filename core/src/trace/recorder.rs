@@ -12,6 +12,7 @@ use super::chunk::Chunk;
 use super::flight::{FlightRecorder, FlightRecording};
 use super::journal::{Journal, JournalOptions};
 use super::recording::Recording;
+use super::stage::StageRecord;
 
 /// A [`PoolState`] with a recorder around it. It has the same [`handle`](Self::handle), and
 /// dereferences to the pool for its getters.
@@ -129,7 +130,15 @@ where
     /// the time of an establishment goes, and where one hangs. Takes some ten bytes; does nothing unless something is
     /// [recorded](Self::is_recording).
     pub fn enter_stage(&mut self, now: Instant, id: ConnId, stage: Stage) {
-        self.recording.enter_stage(&self.pool, now, id, stage);
+        let record = StageRecord { at: now, connection: id.number(), stage, failed: None };
+        self.recording.enter_stage(&self.pool, record);
+    }
+
+    /// Records that a connection failed in this stage, and which step of the client says so: traces then tell which
+    /// connection made a server Unknown. Counted and recorded as for [`follow`](Self::follow).
+    pub fn fail_in_stage(&mut self, now: Instant, id: ConnId, stage: Stage, step: u64) {
+        let record = StageRecord { at: now, connection: id.number(), stage, failed: Some(step) };
+        self.recording.enter_stage(&self.pool, record);
     }
 
     /// Records that the next input follows from a step of the client: what
@@ -257,7 +266,7 @@ pub(super) mod tests {
     use crate::pool::{
         Action, ActionSink, CheckOutError, NoPayload, PoolOptions, Purpose, WaiterId,
     };
-    use crate::trace::{Replay, StageRecord, TraceInfo, TraceWriter, Traced};
+    use crate::trace::{Replay, TraceInfo, TraceWriter, Traced};
 
     fn recorder() -> Recorder<NoPayload> {
         let pool = PoolState::new(Instant::ORIGIN, PoolOptions::default(), &mut |_| {});
@@ -395,20 +404,25 @@ pub(super) mod tests {
         recorder.enter_stage(at(5), id, Stage::Tcp);
         recorder.enter_stage(at(7), id, Stage::Hello);
         recorder.handle(at(9), Input::Timer, &mut |_| {}).expect("legal");
-        recorder.enter_stage(at(8), id, Stage::Authentication);
+        recorder.fail_in_stage(at(8), id, Stage::Hello, 1 << 40);
         let flight = recorder.flight_recording().expect("there is a flight recorder");
         let flight = flight.write_to(&TraceInfo::default(), Vec::new()).expect("memory");
         for trace in [flight, trace_of(&mut recorder)] {
             let mut replay = Replay::new(trace.as_slice()).expect("a trace");
             let told = |stages: &[StageRecord]| -> Vec<_> {
-                stages.iter().map(|it| (it.at.as_nanos(), it.connection, it.stage)).collect()
+                let told =
+                    |it: &StageRecord| (it.at.as_nanos(), it.connection, it.stage, it.failed);
+                stages.iter().map(told).collect()
             };
             let first = replay.step(&mut |_| {}).expect("no problem").expect("ready");
             assert_eq!((told(&first.stages), told(replay.later_stages())), (vec![], vec![]));
             let second = replay.step(&mut |_| {}).expect("no problem").expect("the timer");
-            assert_eq!(told(&second.stages), [(5, 3, Stage::Tcp), (7, 3, Stage::Hello)]);
+            assert_eq!(
+                told(&second.stages),
+                [(5, 3, Stage::Tcp, None), (7, 3, Stage::Hello, None)]
+            );
             assert_eq!(replay.verify().expect("the same"), 2);
-            assert_eq!(told(replay.later_stages()), [(8, 3, Stage::Authentication)]);
+            assert_eq!(told(replay.later_stages()), [(8, 3, Stage::Hello, Some(1 << 40))]);
         }
     }
 

@@ -3,14 +3,14 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use crate::error::Stage;
-use crate::pool::{Action, ActionSink, ConnId, Input, Instant, PoolState, PoolTypes};
+use crate::pool::{Action, ActionSink, Input, Instant, PoolState, PoolTypes};
 
 use super::action::ActionRecord;
 use super::caller_location::CallerLocation;
 use super::cause::TraceCause;
 use super::flight::FlightRecorder;
 use super::journal::Journal;
+use super::stage::StageRecord;
 
 /// What is recorded. Boxed, so that a pool that is not recorded is as small as ever.
 pub(super) enum Recording {
@@ -77,20 +77,14 @@ impl Recording {
         }
     }
 
-    /// Records to which stage an establishment has come.
-    pub(super) fn enter_stage<S: PoolTypes>(
-        &mut self,
-        pool: &PoolState<S>,
-        now: Instant,
-        id: ConnId,
-        stage: Stage,
-    ) {
+    /// Records to which stage an establishment has come, or in which a connection failed.
+    pub(super) fn enter_stage<S: PoolTypes>(&mut self, pool: &PoolState<S>, record: StageRecord) {
         let (flight, journal) = self.parts();
         if let Some(flight) = flight {
-            flight.enter_stage(pool, now, id, stage);
+            flight.enter_stage(pool, record);
         }
         if let Some(journal) = journal {
-            journal.enter_stage(pool, now, id, stage);
+            journal.enter_stage(pool, record);
         }
     }
 

@@ -135,7 +135,7 @@ impl<W: io::Write> TraceWriter<W> {
                 Entry::Fingerprint(fingerprint) => self.fingerprint(fingerprint)?,
                 Entry::Action(action) => self.actions.push(action),
                 Entry::Stage(stage) => self.stage(stage)?,
-                Entry::Follows(step) => self.follows(step)?,
+                Entry::Follows(step) => self.follow(step)?,
             }
         }
         Ok(())
@@ -188,15 +188,24 @@ impl<W: io::Write> TraceWriter<W> {
         self.out.pass_on()
     }
 
-    fn stage(&mut self, StageRecord { at, connection, stage }: StageRecord) -> io::Result<()> {
+    fn stage(&mut self, record: StageRecord) -> io::Result<()> {
+        let StageRecord { at, connection, stage, failed } = record;
         self.flush_actions();
         self.document(|document| {
             document.text("stage", stage_name(stage)).number("c", connection);
             document.long("t", at.as_nanos() as i64);
+            if let Some(step) = failed {
+                document.number("failed", step);
+            }
         })
     }
 
-    fn follows(&mut self, step: u64) -> io::Result<()> {
+    /// Writes which step of the client the next input follows, without any recorder.
+    ///
+    /// # Errors
+    ///
+    /// Those of the sink.
+    pub fn follow(&mut self, step: u64) -> io::Result<()> {
         self.flush_actions();
         self.document(|document| {
             document.number("follows", step);

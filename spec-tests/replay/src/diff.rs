@@ -2,11 +2,13 @@
 
 use std::io::Read;
 
+use cenote_core::trace::topology;
 use cenote_core::trace::{ActionRecord, TraceError};
 
 use super::clock::{Clock, UtcOffset};
 use super::step_reader::{StepReader, View};
 use super::text;
+use super::topology::{StepReader as TopologyReader, View as TopologyView, line, unchanged};
 
 /// The common beginning of two traces, and their first difference.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,10 +20,10 @@ pub struct Difference {
 }
 
 /// A step of one trace, as far as it is compared.
-struct Side {
+struct Side<A> {
     input: String,
     at: String,
-    actions: Vec<ActionRecord>,
+    actions: Vec<A>,
     state: String,
     line: String,
 }
@@ -56,10 +58,44 @@ pub fn diff(left: impl Read, right: impl Read) -> Result<Difference, (usize, Tra
     }
     let clocks =
         [left.header(), right.header()].map(|header| Clock::new(header, UtcOffset::default()));
+    let one = || left.step(|view| Side::of(view, &clocks[0]));
+    first_difference(one, || right.step(|view| Side::of(view, &clocks[1])))
+}
+
+/// The same for two traces of topologies.
+///
+/// # Errors
+///
+/// As [`diff`].
+pub fn diff_topologies(
+    left: impl Read,
+    right: impl Read,
+) -> Result<Difference, (usize, TraceError)> {
+    let mut left = TopologyReader::new(left).map_err(|error| (0, error))?;
+    let mut right = TopologyReader::new(right).map_err(|error| (1, error))?;
+    let [one, other] = [left.topology(), right.topology()].map(ToString::to_string);
+    if one != other {
+        let lines = vec![
+            "the traces begin in different states:".to_owned(),
+            format!("- {one}"),
+            format!("+ {other}"),
+        ];
+        return Ok(Difference { same: 0, lines });
+    }
+    let clocks = [left.header(), right.header()]
+        .map(|header| Clock::from(header.origin, header.start, UtcOffset::default()));
+    let one = || left.step(|view| Side::of_topology(view, &clocks[0]));
+    first_difference(one, || right.step(|view| Side::of_topology(view, &clocks[1])))
+}
+
+fn first_difference<A: PartialEq>(
+    mut left: impl FnMut() -> Result<Option<Side<A>>, TraceError>,
+    mut right: impl FnMut() -> Result<Option<Side<A>>, TraceError>,
+) -> Result<Difference, (usize, TraceError)> {
+    let mut same = 0;
     loop {
-        let same = left.steps();
-        let one = left.step(|view| Side::of(view, &clocks[0])).map_err(|error| (0, error))?;
-        let other = right.step(|view| Side::of(view, &clocks[1])).map_err(|error| (1, error))?;
+        let one = left().map_err(|error| (0, error))?;
+        let other = right().map_err(|error| (1, error))?;
         let lines = match (one, other) {
             (None, None) => return Ok(Difference { same, lines: Vec::new() }),
             (Some(one), Some(other)) => one.differs_from(&other),
@@ -75,10 +111,23 @@ pub fn diff(left: impl Read, right: impl Read) -> Result<Difference, (usize, Tra
         if !lines.is_empty() {
             return Ok(Difference { same, lines });
         }
+        same += 1;
     }
 }
 
-impl Side {
+impl Side<topology::ActionRecord> {
+    fn of_topology(view: &TopologyView<'_>, clock: &Clock) -> Self {
+        Self {
+            input: unchanged(view.step),
+            at: view.step.at.to_string(),
+            actions: view.actions.iter().map(topology::ActionRecord::of).collect(),
+            state: view.topology.to_string(),
+            line: line(view, clock),
+        }
+    }
+}
+
+impl Side<ActionRecord> {
     fn of(view: &View<'_>, clock: &Clock) -> Self {
         Self {
             input: text::input(&view.step.input),
@@ -88,7 +137,9 @@ impl Side {
             line: text::brief_step(view, clock, ACTIONS_MAX),
         }
     }
+}
 
+impl<A: PartialEq> Side<A> {
     fn differs_from(&self, other: &Self) -> Vec<String> {
         let what = if self.input != other.input {
             "different inputs:"

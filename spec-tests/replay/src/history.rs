@@ -34,6 +34,8 @@ pub struct Entry {
     pub refused: bool,
     /// Where in the program a check-out was called, if that is known.
     pub place: Option<Arc<str>>,
+    /// The step of the client that it follows, if that is known.
+    pub follows: Option<u64>,
 }
 
 impl History {
@@ -56,8 +58,8 @@ impl History {
                         start = replay.pool().checkpoint();
                         continue;
                     }
-                    let Step { at, input, refused, place, .. } = step;
-                    inputs.push(Entry { at, input, refused, place });
+                    let Step { at, input, refused, place, follows, .. } = step;
+                    inputs.push(Entry { at, input, refused, place, follows });
                 }
                 Ok(None) => break None,
                 Err(error) => break Some(error),
@@ -94,7 +96,10 @@ impl History {
         let mut writer = TraceWriter::new(sink, info);
         writer.begin(&self.start, 0)?;
         let mut pool = self.pool();
-        for Entry { at, input, place, .. } in &self.inputs {
+        for Entry { at, input, place, follows, .. } in &self.inputs {
+            if let Some(step) = follows {
+                writer.follow(*step)?;
+            }
             let handled =
                 AssertUnwindSafe(|| pool.handle(*at, input.clone(), &mut Discard).is_err());
             let handled = catch_unwind(handled);

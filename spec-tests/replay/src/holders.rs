@@ -143,7 +143,8 @@ impl Holders {
 
     /// Updates the state by the stages of a step, before the step itself.
     pub fn enter(&mut self, stages: &[StageRecord]) {
-        for &StageRecord { connection, stage, at, .. } in stages {
+        let entered = stages.iter().filter(|record| record.failed.is_none());
+        for &StageRecord { connection, stage, at, .. } in entered {
             let known = self.connections.get_mut(&connection);
             if let Some(known) = known.filter(|it| it.activity == Activity::Pending) {
                 known.stage = Some((stage, at));

@@ -31,12 +31,13 @@ pub fn step(view: &View<'_>, address: &ServerAddress, clock: &Clock) -> Value {
     }))
 }
 
-/// A stage that an establishment has come to.
+/// A stage that an establishment has come to, or in which a connection failed.
 pub fn stage(record: &StageRecord, clock: &Clock) -> Value {
-    let StageRecord { at, connection, stage, .. } = record;
+    let StageRecord { at, connection, stage, failed, .. } = record;
     present(json!({
         "stage": stage.to_string(),
         "connectionId": connection,
+        "failed": failed,
         "at": seconds(*at),
         "time": clock.iso(*at),
     }))

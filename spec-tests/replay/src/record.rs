@@ -25,7 +25,7 @@ pub fn traffic<W: io::Write>(
     let pool = pool.expect("a scene has usable options");
     let info = info(scene.address).with_origin(scene.origin);
     let mut run = RecordedRun::begin_with(info, pool, journal, sink);
-    let checks_in_twice = scene.checks_in_twice;
+    let (checks_in_twice, cleared_by) = (scene.checks_in_twice, scene.cleared_by);
     let mut traffic = Traffic::new(scene);
     let mut step = 0;
     // The second check-in of a connection can only follow a first one, which may never come if all leaked.
@@ -35,6 +35,9 @@ pub fn traffic<W: io::Write>(
         let returned = returned_by(&input);
         if let Input::CheckOutRequested { id, .. } = &input {
             run.pool.set_place(traffic.place(*id));
+        }
+        if let (Input::Clear { .. }, Some(step)) = (&input, cleared_by) {
+            run.pool.follow(step);
         }
         let handled = run.pool.handle(now, input, &mut Watched(&mut traffic));
         handled.expect("simulated traffic is valid");

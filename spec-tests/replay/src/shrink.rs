@@ -139,6 +139,17 @@ pub fn shrink_while<'a>(
     Some(History { inputs, ..history.clone() })
 }
 
+/// The number of steps until the property shows.
+pub fn shows(history: &History, property: &Property) -> Option<usize> {
+    let (start, mut judge, mut actions) = (history.pool(), property.judge(), Vec::new());
+    let mut pool = start;
+    let mut shows = |entry: &Entry| {
+        actions.clear();
+        judge(&mut pool, entry, &mut actions)
+    };
+    history.inputs.iter().position(&mut shows).map(|index| index + 1)
+}
+
 /// The inputs of each group, groups in the order of their first inputs.
 fn groups(all: &[Symbolic]) -> Vec<Vec<usize>> {
     let mut groups = Vec::<Vec<usize>>::new();
@@ -179,31 +190,14 @@ impl Search<'_, '_> {
         groups
     }
 
-    /// Leaves out chunks of groups, from the end to the front, ever smaller ones, as long as the
-    /// rest shows the property.
-    fn leave_out(&mut self, mut groups: Vec<Vec<usize>>) -> Vec<usize> {
-        let mut size = groups.len().div_ceil(2).max(1);
-        loop {
-            let before = groups.len();
-            let mut end = before;
-            while end > 0 && self.replayed < REPLAYED_MAX {
-                let begin = end.saturating_sub(size);
-                let rest = groups[..begin].iter().chain(&groups[end..]).cloned();
-                let without: Vec<_> = rest.collect();
-                if self.shows(&in_order(&without)).is_some() {
-                    groups = without;
-                }
-                end = begin;
-            }
-            let is_done = size == 1 && groups.len() == before;
-            if is_done || self.replayed >= REPLAYED_MAX {
-                // Inputs after the one that shows the property are not needed.
-                let mut kept = in_order(&groups);
-                kept.truncate(self.shows(&kept).unwrap_or(kept.len()));
-                return kept;
-            }
-            size = size.div_ceil(2);
-        }
+    /// The inputs of as few of the groups as still show the property.
+    fn leave_out(&mut self, groups: Vec<Vec<usize>>) -> Vec<usize> {
+        let mut kept = in_order(&leave_out(groups, |rest| {
+            (self.replayed < REPLAYED_MAX).then(|| self.shows(&in_order(rest)).is_some())
+        }));
+        // Inputs after the one that shows the property are not needed.
+        kept.truncate(self.shows(&kept).unwrap_or(kept.len()));
+        kept
     }
 
     /// The number of these inputs until the property shows.
@@ -227,6 +221,33 @@ impl Search<'_, '_> {
         };
         let taken = kept.iter().filter_map(|&at| run.take(&self.all[at], refused));
         taken.map(|(entry, refused)| Entry { refused, ..entry }).collect()
+    }
+}
+
+/// Leaves out chunks, from the end to the front, ever smaller ones, as long as the rest shows what it is to show; `None`
+/// ends the search.
+pub(crate) fn leave_out<T: Clone>(
+    mut all: Vec<T>,
+    mut shows: impl FnMut(&[T]) -> Option<bool>,
+) -> Vec<T> {
+    let mut size = all.len().div_ceil(2).max(1);
+    loop {
+        let before = all.len();
+        let mut end = before;
+        while end > 0 {
+            let begin = end.saturating_sub(size);
+            let rest = [&all[..begin], &all[end..]].concat();
+            match shows(&rest) {
+                Some(true) => all = rest,
+                Some(false) => {}
+                None => return all,
+            }
+            end = begin;
+        }
+        if size == 1 && all.len() == before {
+            return all;
+        }
+        size = size.div_ceil(2);
     }
 }
 

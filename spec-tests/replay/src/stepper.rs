@@ -35,8 +35,23 @@ struct Stepper<'a> {
     holders: Holders,
 }
 
-/// Reads commands, one per line, and answers each until the input ends. `prompt` is for interactive
-/// use, and not for pipes. Wall-clock times have this offset from UTC.
+/// What commands step through.
+pub trait Steps {
+    /// How many steps were taken.
+    fn at(&self) -> usize;
+
+    /// How many there are.
+    fn count(&self) -> usize;
+
+    /// Does what a command says.
+    ///
+    /// # Errors
+    ///
+    /// I/O errors of the output.
+    fn answer(&mut self, command: &str, argument: &str, out: &mut impl Write) -> io::Result<()>;
+}
+
+/// Steps through the trace of a pool as [`converse`] does. Wall-clock times have this offset from UTC.
 ///
 /// # Errors
 ///
@@ -45,15 +60,30 @@ pub fn run(
     history: &History,
     offset: UtcOffset,
     commands: impl BufRead,
-    mut out: impl Write,
+    out: impl Write,
     prompt: bool,
 ) -> io::Result<()> {
     let mut stepper = Stepper::new(history, Clock::new(&history.header, offset));
-    writeln!(out, "{} steps; `help` lists the commands", history.inputs.len())?;
+    converse(&mut stepper, commands, out, prompt)
+}
+
+/// Reads commands, one per line, and answers each until the input ends. `prompt` is for interactive
+/// use, and not for pipes.
+///
+/// # Errors
+///
+/// I/O errors of the input and the output.
+pub fn converse(
+    steps: &mut impl Steps,
+    commands: impl BufRead,
+    mut out: impl Write,
+    prompt: bool,
+) -> io::Result<()> {
+    writeln!(out, "{} steps; `help` lists the commands", steps.count())?;
     let mut lines = commands.lines();
     loop {
         if prompt {
-            write!(out, "{} > ", stepper.at)?;
+            write!(out, "{} > ", steps.at())?;
             out.flush()?;
         }
         let Some(line) = lines.next().transpose()? else {
@@ -63,17 +93,18 @@ pub fn run(
         let (command, argument) = line.trim().split_once(' ').unwrap_or((line.trim(), ""));
         match command {
             "quit" | "q" => return Ok(()),
-            _ => stepper.answer(command, argument.trim(), &mut out)?,
+            _ => steps.answer(command, argument.trim(), &mut out)?,
         }
     }
 }
 
-impl<'a> Stepper<'a> {
-    fn new(history: &'a History, clock: Clock) -> Self {
-        let pool = history.pool();
-        let holders = Holders::of(&pool);
-        let keyframes = vec![(pool.clone(), holders.clone())];
-        Self { history, clock, keyframes, at: 0, pool, holders }
+impl Steps for Stepper<'_> {
+    fn at(&self) -> usize {
+        self.at
+    }
+
+    fn count(&self) -> usize {
+        self.history.inputs.len()
     }
 
     fn answer(&mut self, command: &str, argument: &str, out: &mut impl Write) -> io::Result<()> {
@@ -93,6 +124,15 @@ impl<'a> Stepper<'a> {
             }
             _ => writeln!(out, "`{command}` is not a command; `help` lists them"),
         }
+    }
+}
+
+impl<'a> Stepper<'a> {
+    fn new(history: &'a History, clock: Clock) -> Self {
+        let pool = history.pool();
+        let holders = Holders::of(&pool);
+        let keyframes = vec![(pool.clone(), holders.clone())];
+        Self { history, clock, keyframes, at: 0, pool, holders }
     }
 
     fn next(&mut self, count: usize, out: &mut impl Write) -> io::Result<()> {
@@ -139,7 +179,9 @@ impl<'a> Stepper<'a> {
         let _ = feed(&mut self.pool, entry, &mut actions);
         self.at += 1;
         let step = Step::new(self.at as u64, entry.at, entry.input.clone(), entry.refused);
-        let step = &step.with_place(entry.place.clone());
+        let mut step = step.with_place(entry.place.clone());
+        step.follows = entry.follows;
+        let step = &step;
         let (holders, pool) = (&self.holders, &self.pool);
         let shown = show(&View { step, actions: &actions, before, holders, pool });
         self.holders.follow(step, before.waiting, &actions, &self.pool);

@@ -22,13 +22,9 @@ pub fn step(view: &View<'_>, clock: &Clock) -> String {
 /// The same, with this many actions at most, and how many more there are.
 pub fn brief_step(view: &View<'_>, clock: &Clock, actions_max: usize) -> String {
     let step = view.step;
-    let refused = if step.refused { " REFUSED" } else { "" };
-    let place = step.place.as_ref().map(|place| format!(" at {place}"));
-    let follows = step.follows.map(|step| format!(" after step {step} of the client"));
-    let place = place.or(follows).unwrap_or_default();
     let time = clock.time(step.at).map(|time| format!("  {time}")).unwrap_or_default();
-    let mut line =
-        format!("{:>7}  {}{time}  {}{place}{refused}", step.number, step.at, input(&step.input));
+    let outcome = brief_outcome(view, actions_max);
+    let mut line = format!("{:>7}  {}{time}  {outcome}", step.number, step.at);
     if let Some(lost) = step.lost_before {
         let lost = match lost {
             0 => "some actions of the input".to_owned(),
@@ -37,6 +33,21 @@ pub fn brief_step(view: &View<'_>, clock: &Clock, actions_max: usize) -> String 
         };
         line = format!("         … not recorded: {lost} before this\n{line}");
     }
+    line
+}
+
+/// The input of a step, its actions, and the state afterwards.
+pub fn outcome(view: &View<'_>) -> String {
+    brief_outcome(view, usize::MAX)
+}
+
+fn brief_outcome(view: &View<'_>, actions_max: usize) -> String {
+    let step = view.step;
+    let refused = if step.refused { " REFUSED" } else { "" };
+    let place = step.place.as_ref().map(|place| format!(" at {place}"));
+    let follows = step.follows.map(|step| format!(" after step {step} of the client"));
+    let mut line =
+        format!("{}{}{refused}", input(&step.input), place.or(follows).unwrap_or_default());
     let mut actions: Vec<_> = view.actions.iter().take(actions_max).map(action).collect();
     if let more @ 1.. = view.actions.len() - actions.len() {
         actions.push(format!("and {more} more"));
@@ -48,11 +59,13 @@ pub fn brief_step(view: &View<'_>, clock: &Clock, actions_max: usize) -> String 
     line
 }
 
-/// A stage that an establishment has come to, in one line: time, wall-clock time if there is one, connection and stage.
+/// A stage that an establishment has come to, or in which a connection failed, in one line: time, wall-clock time if there
+/// is one, connection and stage.
 pub fn stage(record: &StageRecord, clock: &Clock) -> String {
-    let StageRecord { at, connection, stage, .. } = record;
+    let StageRecord { at, connection, stage, failed, .. } = record;
     let time = clock.time(*at).map(|time| format!("  {time}")).unwrap_or_default();
-    format!("{:>7}  {at}{time}  c{connection}: {stage}", "")
+    let failed = failed.map(|step| format!(" failed: step {step} of the client"));
+    format!("{:>7}  {at}{time}  c{connection}: {stage}{}", "", failed.unwrap_or_default())
 }
 
 /// An input with its parameters.

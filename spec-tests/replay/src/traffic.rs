@@ -44,6 +44,8 @@ pub struct Scene {
     pub checks_in_twice: bool,
     /// Milliseconds since 1970 at the start; 0: unknown.
     pub origin: i64,
+    /// The step of the client that clears follow.
+    pub cleared_by: Option<u64>,
     /// What happens when, since the start.
     pub changes: Vec<(Duration, Change)>,
     /// The traffic ends then.
@@ -93,6 +95,7 @@ impl Scene {
             has_places: false,
             checks_in_twice: false,
             origin: 0,
+            cleared_by: None,
             changes: Vec::new(),
             duration: None,
         }
@@ -182,7 +185,8 @@ impl Scene {
     pub fn lost_primary(seed: u64) -> Self {
         let mut scene = Self::cleared(seed);
         scene.changes.push((Duration::from_millis(12_050), Change::NoTasks));
-        scene
+        // The step of the topology's trace that says so.
+        Self { cleared_by: Some(19), ..scene }
     }
 
     /// The pool of the member that is elected 600 ms after that, with its connections still to be established and

@@ -3,11 +3,14 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 use std::thread;
 use std::time::Duration;
 
+use bson::rawdoc;
 use cenote_core::client::Selector;
 use cenote_core::connect::ServerKind;
+use cenote_core::error::Stage;
 use cenote_core::pool::{Input as PoolInput, Instant};
 use cenote_core::topology::{Action, Event};
 use cenote_core::trace::topology::{
@@ -22,7 +25,7 @@ use cenote_shell::trace::{TOPOLOGY, file_name};
 use tempfile::tempdir;
 
 use crate::shells::{ClientSetup, Recordings, Shell, on_all_runtimes};
-use crate::world::{World, change_set, join, member, three};
+use crate::world::{World, change_set, fail_point, join, member, three};
 
 on_all_runtimes!(
     a_set_that_changes_is_recorded,
@@ -197,7 +200,16 @@ fn what_a_client_did_last_is_dumped(shell: Shell) {
     let recording = Recordings { flight_recorder: Some(64 << 10), ..Recordings::default() };
     let world = World::recorded(shell, &[&set[1]], "replicaSet=rs0", &recording);
     until_three(&world);
+    #[cfg(unix)]
+    let elsewhere = {
+        let elsewhere = folder.path().join("elsewhere");
+        fs::write(&elsewhere, "precious").expect("a file");
+        std::os::unix::fs::symlink(&elsewhere, folder.path().join(TOPOLOGY)).expect("a link");
+        elsewhere
+    };
     world.client.dump_traces(folder.path()).expect("four dumps");
+    #[cfg(unix)]
+    assert_eq!(fs::read_to_string(elsewhere).expect("a file"), "precious");
     let topology = Topology::read(&read(folder.path(), TOPOLOGY));
     for kind in ["ReplicaSetWithPrimary rs0", "RSPrimary of rs0", "RSSecondary of rs0"] {
         assert!(topology.last.contains(kind), "{}", topology.last);
@@ -206,7 +218,7 @@ fn what_a_client_did_last_is_dumped(shell: Shell) {
         let (_, origin, _) = pool(&read(folder.path(), &file_name(&endpoint.address())));
         assert_eq!(origin, topology.header.origin);
     }
-    assert_eq!(fs::read_dir(folder.path()).expect("a folder").count(), 4);
+    assert_eq!(fs::read_dir(folder.path()).expect("a folder").count(), 4 + usize::from(cfg!(unix)));
     world.client.close();
     // Without recorders there is nothing to be written.
     let world = World::of(shell, &[&set[0]], "replicaSet=rs0");
@@ -241,6 +253,10 @@ fn what_feeds_a_pool_is_in_its_trace(shell: Shell) {
         until_primary(Some(new));
     }
     let lost = &set[0];
+    fail_point(lost, rawdoc! { "failCommands": ["find"], "errorCode": 91 }, 1);
+    let failed = client.command("shop", &rawdoc! { "find": "orders" });
+    assert!(failed.is_err_and(|error| error.to_string().contains("code 91")));
+    until_primary(Some(lost));
     lost.with(Server::shut_down);
     until_primary(None);
     client.dump_traces(folder.path()).expect("three dumps");
@@ -255,11 +271,27 @@ fn what_feeds_a_pool_is_in_its_trace(shell: Shell) {
     let trace = read(folder.path(), &file_name(&lost.address()));
     let mut replay = Replay::new(trace.as_slice()).expect("a trace");
     let step = || replay.step(&mut |_| {}).expect("it goes the way it went");
-    let clear = std::iter::from_fn(step).find(|it| matches!(it.input, PoolInput::Clear { .. }));
-    let clear = clear.expect("its server is gone");
-    let cause = &told[&clear.follows.expect("a step of the client")];
-    assert_eq!(cause.server.as_deref(), Some(&lost.address()));
-    assert!(cause.at <= clear.at, "{} comes before {}", clear.at, cause.at);
+    let steps: Vec<_> = std::iter::from_fn(step).collect();
+    let clears: Vec<_> =
+        steps.iter().filter(|it| matches!(it.input, PoolInput::Clear { .. })).collect();
+    let causes = clears.iter().map(|it| &told[&it.follows.expect("a step of the client")]);
+    for (clear, cause) in clears.iter().zip(causes) {
+        assert_eq!(cause.server.as_deref(), Some(&lost.address()));
+        assert!(cause.at <= clear.at, "{} comes before {}", clear.at, cause.at);
+    }
+    let [refused, gone, ..] = clears.as_slice() else { panic!("{} clears", clears.len()) };
+    // A monitor has found that it is gone, and a connection that it is shutting down.
+    let mut failures = steps.iter().flat_map(|it| &it.stages).filter(|it| it.failed.is_some());
+    let failure = failures.next().expect("the command's");
+    assert_eq!((failure.connection, failure.stage), (1, Stage::Operation));
+    assert_eq!((failure.failed, failures.next()), (refused.follows, None));
+    assert_ne!(failure.failed, gone.follows);
+    let story =
+        Command::new(env!("CARGO_BIN_EXE_cenote")).arg("replay").arg(folder.path()).output();
+    let story = String::from_utf8(story.expect("it starts").stdout).expect("a text");
+    let by_connection = format!("; by c1 of the pool of {}", lost.address());
+    let told: Vec<_> = story.lines().filter(|line| line.contains(&by_connection)).collect();
+    assert!(matches!(&*told, [told] if told.contains("code 91")), "{story}");
 }
 
 /// The pool that timed out, and what the servers said before.

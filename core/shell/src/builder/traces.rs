@@ -54,7 +54,7 @@ impl<P: BuiltPool> Builder<P> {
     /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
     /// let pool = Pool::builder("mongodb://db.example.com")?
     ///     .flight_recorder(1 << 20)
-    ///     .dump_traces_into("/var/tmp/traces") // At the first timeout, and at the first panic.
+    ///     .dump_traces_into("/var/log/app") // At the first timeout, and at the first panic.
     ///     .build()?;
     /// # Ok(())
     /// # }

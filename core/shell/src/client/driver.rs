@@ -223,11 +223,19 @@ impl<R: Network> ClientDriver<R> {
         if self.is_inherited() {
             return;
         }
-        self.feed_with(|_| {
-            let ConnectionStatus { is_stale, service, load_balanced: _ } = failure.status();
-            let (error, is_current) = (failure.error().clone(), !is_stale);
-            Input::ConnectionFailed { server, error, is_current, service }
-        });
+        let mut effects = Effects::default(); // Outlives the lock also in a panic.
+        let mut locked = self.lock();
+        let ConnectionStatus { is_stale, service, load_balanced: _ } = failure.status();
+        let (error, is_current) = (failure.error().clone(), !is_stale);
+        let step = locked.state.recorder().steps() + 1;
+        let input = Input::ConnectionFailed { server, error, is_current, service };
+        locked.handle(self.now(), input, &mut effects);
+        let is_told = locked.state.recorder().steps() >= step;
+        drop(locked);
+        if is_told {
+            failure.record(step);
+        }
+        self.follow(effects);
     }
 
     /// Does what follows from an input, without the lock. The start of a check is told before its socket is opened.

@@ -1,6 +1,7 @@
 use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
+use std::time::Duration;
 
 use cenote_core::address::ServerAddress;
 use cenote_core::error::{ConnectionError, Stage};
@@ -75,7 +76,7 @@ pub trait Connector<R: Runtime>: Send + Sync + Sized + 'static {
     /// In load-balanced mode it calls [`HandshakeReporter::handshaken`] once hello is done; a
     /// connection without that call is closed, and the check-out fails with a configuration error. It
     /// ends by the target's deadline, if there is one, with an error that names the stage it reached; a
-    /// future that does not is dropped then. When the pool has no use for the connection any more,
+    /// future that does not is dropped then, and after the [`connect_timeout`](Self::connect_timeout). When the pool has no use for the connection any more,
     /// the future is dropped.
     ///
     /// # Errors
@@ -86,6 +87,15 @@ pub trait Connector<R: Runtime>: Send + Sync + Sized + 'static {
         target: Target<R>,
         reporter: HandshakeReporter,
     ) -> impl Future<Output = Result<Self::Connection, Self::Error>> + Send;
+
+    /// How long [`connect`](Self::connect) may take, whether or not a caller waits for it: an attempt that hangs keeps a permit
+    /// of `maxConnecting`. The default is 10 s, as that of `connectTimeoutMS`; `None` is for a connector that has a limit of
+    /// its own, as [`MongoConnector`](super::MongoConnector) has. One that calls another's `connect` forwards this, too.
+    ///
+    /// Its end is a timeout of the stage TCP connect, whatever the connector was at.
+    fn connect_timeout(&self) -> Option<Duration> {
+        Some(Duration::from_secs(10))
+    }
 
     /// Why a connection that is checked in must not be used again, such as a reply that was not
     /// read to its end; `None`, the default, means that it is healthy. Called when a guard is
@@ -111,7 +121,7 @@ pub trait Connector<R: Runtime>: Send + Sync + Sized + 'static {
         None
     }
 
-    /// The request whose reply is still to come on a connection whose operation has timed out, by its request id;
+    /// The request whose reply is still to come on a connection whose operation has timed out or was dropped, by its request id;
     /// `None`, the default, if there is none, if there may be more than one reply, or if the connector cannot
     /// [drain](Self::drain) it. The pool then keeps the connection, if its options have
     /// [`experimental_pending_response`](cenote_core::pool::PoolOptions::experimental_pending_response); otherwise it

@@ -128,10 +128,14 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
         self.lock().state.is_recording()
     }
 
-    /// Records to which stage an establishment has come.
-    pub(super) fn record_stage(&self, id: ConnId, stage: Stage) {
+    /// Records to which stage an establishment has come, or that a connection `failed` in it, and by which step of the
+    /// client its server became another.
+    pub(super) fn record_stage(&self, id: ConnId, stage: Stage, failed: Option<u64>) {
         let mut inner = self.lock();
-        inner.state.enter_stage(self.now(), id, stage);
+        match failed {
+            None => inner.state.enter_stage(self.now(), id, stage),
+            Some(step) => inner.state.fail_in_stage(self.now(), id, stage, step),
+        }
         inner.state.call_writer_if_full();
     }
 

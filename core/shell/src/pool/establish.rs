@@ -41,6 +41,7 @@ pub(super) fn start<R: Runtime, K: Connector<R>>(
     let establishment =
         Establishment { driver: Arc::clone(driver), key, stages, is_answered: false };
     let deadline = deadline.and_then(|deadline| driver.time_of(deadline));
+    let limit = driver.connector().connect_timeout().and_then(|limit| R::now().checked_add(limit));
     // CO-01, PS-05
     let target = Target {
         address: Arc::clone(driver.address()),
@@ -49,7 +50,7 @@ pub(super) fn start<R: Runtime, K: Connector<R>>(
         background: owner.is_none(),
         runtime,
     };
-    driver.spawn_task(key, establishment.run(target, deadline));
+    driver.spawn_task(key, establishment.run(target, deadline, limit));
 }
 
 fn record_stages<R: Runtime, K: Connector<R>>(
@@ -57,7 +58,7 @@ fn record_stages<R: Runtime, K: Connector<R>>(
     id: ConnId,
 ) -> RecordStage {
     let driver = Arc::clone(driver);
-    Box::new(move |stage| driver.record_stage(id, stage))
+    Box::new(move |stage| driver.record_stage(id, stage, None))
 }
 
 /// The task. Dropped without an answer, it answers for itself.
@@ -69,8 +70,14 @@ struct Establishment<R: Runtime, K: Connector<R>> {
 }
 
 impl<R: Runtime, K: Connector<R>> Establishment<R, K> {
+    /// Until the deadline of its caller, and within the limit of the connector.
     // SD-23
-    async fn run(mut self, target: Target<R>, deadline: Option<std::time::Instant>) {
+    async fn run(
+        mut self,
+        target: Target<R>,
+        deadline: Option<std::time::Instant>,
+        limit: Option<std::time::Instant>,
+    ) {
         let (driver, id) = (Arc::clone(&self.driver), self.key.id);
         let handshaken = move |service| {
             driver.feed(Input::Handshaken { id, service: Some(service), clears_at_hello: None });
@@ -78,7 +85,8 @@ impl<R: Runtime, K: Connector<R>> Establishment<R, K> {
         let reporter = HandshakeReporter::new(handshaken, self.stages.clone());
         let runtime = target.runtime.clone();
         let connecting = self.driver.connector().connect(target, reporter);
-        let outcome = by_deadline(&runtime, deadline, connecting).await;
+        let end = deadline.into_iter().chain(limit).min();
+        let outcome = by_deadline(&runtime, end, connecting).await;
         let outcome = outcome.and_then(|connection| self.check_service().map(|()| connection));
         self.stages.end(outcome.as_ref().map(drop));
         match outcome {

@@ -18,7 +18,8 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
         let _here = self.enter();
         let status = || self.connection_status(id);
         let clear = |verdict| self.clear_for(id, error, verdict);
-        Failure::new(self.address(), id, error, &status, &clear).show(handler);
+        let record = |step| self.record_stage(id, error.stage(), Some(step));
+        Failure::new(self.address(), id, error, &status, &clear, &record).show(handler);
     }
 
     pub(super) fn connection_status(&self, id: ConnId) -> ConnectionStatus {

@@ -1,17 +1,19 @@
 //! What a pool's own methods do: the end of a recording, and the flight recorder.
 
+use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
 
 use cenote_core::pool::PoolTypes;
-use cenote_core::trace::{Recorder, TraceCause};
+use cenote_core::trace::{JournalOptions, Recorder, TraceCause};
 
 use super::error::RecordingError;
 use super::journaled::Journaled;
+use super::new_file;
 use super::reason::Reason;
 use super::recordable::{ChunkWriter as _, Recordable as _};
-use super::recording::Recording;
+use super::sink::OpenSink;
 use super::traced::{FlightOf, Traced, WriterOf};
 use super::traces;
 use super::writer_handle::TraceWriterHandle;
@@ -33,10 +35,9 @@ pub fn record_into<S: PoolTypes<Cause: TraceCause>, T: Traced<Recorder = Recorde
     if is_journaled {
         return Err(RecordingError::IsRecording);
     }
-    let path = traces.path_in(folder, Reason::Recording);
-    let recording = Recording::to_file(&path);
-    let journal = recording.journal;
-    let sink = recording.open()?;
+    let (file, path) = traces.file_in(folder, Reason::Recording).create()?;
+    let journal = JournalOptions::default();
+    let sink: OpenSink = (Box::new(file), Some(path.clone()));
     // No thread is started under the lock.
     let start = || {
         let thread = TraceWriterThread::new(None, traces.info().clone(), None, None);
@@ -53,10 +54,10 @@ pub fn record_into<S: PoolTypes<Cause: TraceCause>, T: Traced<Recorder = Recorde
 /// # Errors
 ///
 /// There is no flight recorder, or the file cannot be written.
-pub fn dump_into(pool: &impl Traced, folder: &Path) -> Result<PathBuf, RecordingError> {
-    let path = pool.traces().path_in(folder, Reason::Request);
-    dump(pool, &path)?;
-    Ok(path)
+pub fn dump_into<T: Traced>(pool: &T, folder: &Path) -> Result<PathBuf, RecordingError> {
+    let recording = flight_recording(pool)?;
+    let file = pool.traces().file_in(folder, Reason::Request);
+    traces::write::<WriterOf<T>>(&recording, pool.traces().info(), &file)
 }
 
 /// Ends the recording of a pool: with all that happened up to this call. `reply` hears on the thread
@@ -77,7 +78,23 @@ pub fn end_recording(
 ///
 /// When there is no flight recorder, or the file cannot be written.
 pub fn dump<T: Traced>(pool: &T, path: &Path) -> Result<(), RecordingError> {
-    traces::write::<WriterOf<T>>(&flight_recording(pool)?, pool.traces().info(), path)
+    dump_with(pool, path, File::create)
+}
+
+/// The same into a file that the library has named.
+pub(super) fn dump_anew<T: Traced>(pool: &T, path: &Path) -> Result<(), RecordingError> {
+    dump_with(pool, path, new_file::replace)
+}
+
+fn dump_with<'p, T: Traced>(
+    pool: &T,
+    path: &'p Path,
+    create: impl FnOnce(&'p Path) -> io::Result<File>,
+) -> Result<(), RecordingError> {
+    let recording = flight_recording(pool)?;
+    let written = create(path)
+        .and_then(|file| WriterOf::<T>::write_flight(&recording, pool.traces().info(), file));
+    written.map(drop).map_err(|error| RecordingError::file(path, error))
 }
 
 /// The same into any writer, which need not buffer. Gives it back.

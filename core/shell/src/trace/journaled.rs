@@ -1,7 +1,6 @@
 //! What the thread that writes knows of a pool or a topology.
 
-use std::path::PathBuf;
-
+use super::new_file::NewFile;
 use super::reason::Reason;
 use super::recordable::ChunkWriter;
 
@@ -14,8 +13,8 @@ pub(super) trait Journaled<W: ChunkWriter>: Send + Sync {
     /// Ends the recording: nothing is written any more.
     fn stop(&self);
 
-    /// What the flight recorder holds, and the path for a dump of it.
-    fn last(&self, reason: Reason) -> Option<(W::Flight, PathBuf)>;
+    /// What the flight recorder holds, and the file for a dump of it.
+    fn last(&self, reason: Reason) -> Option<(W::Flight, NewFile)>;
 }
 
 /// What is dumped when something goes wrong elsewhere.

@@ -7,10 +7,11 @@ use std::sync::{Mutex, PoisonError};
 
 use cenote_core::address::ServerAddress;
 
-use super::dump::dump;
+use super::dump::dump_anew;
 use super::error::RecordingError;
 use super::name::{TOPOLOGY, file_name, file_name_of};
 use super::options::TraceOptions;
+use super::recording::Recording;
 use super::traced::Traced;
 
 /// What is recorded of a client: of each of its pools, and of its topology. By default nothing is.
@@ -57,13 +58,13 @@ impl ClientTraceOptions {
         let mut options = each.of_one();
         if let Some(folder) = recordings {
             fs::create_dir_all(folder).map_err(|error| RecordingError::file(folder, error))?;
-            options.recording = Some(folder.join(name).into());
+            options.recording = Some(Recording::to_new_file(folder.join(name)));
         }
         Ok(options)
     }
 }
 
-/// [Dumps](dump) each of several pools, and the topology, into a file of this folder: [`file_name`] and [`TOPOLOGY`].
+/// [Dumps](super::dump()) each of several pools, and the topology, into a file of this folder: [`file_name`] and [`TOPOLOGY`].
 /// Makes the folder if need be.
 ///
 /// # Errors
@@ -75,7 +76,7 @@ pub fn dump_each<'p, P: Traced>(
     folder: &Path,
 ) -> Result<(), RecordingError> {
     fs::create_dir_all(folder).map_err(|error| RecordingError::file(folder, error))?;
-    let dump_pool = |(address, pool)| dump(pool, &folder.join(file_name(address)));
+    let dump_pool = |(address, pool)| dump_anew(pool, &folder.join(file_name(address)));
     pools.into_iter().try_for_each(dump_pool)?;
-    dump(topology, &folder.join(TOPOLOGY))
+    dump_anew(topology, &folder.join(TOPOLOGY))
 }

@@ -22,6 +22,7 @@ mod journaled;
 mod log;
 mod many;
 mod name;
+mod new_file;
 mod options;
 mod panic;
 mod reason;

@@ -88,10 +88,10 @@ fn write<W: ChunkWriter>(recording: Option<&W::Flight>, traces: &Traces) {
     if !traces.is_first_panic() {
         return;
     }
-    let Some(path) = traces.path(Reason::Panic) else { return };
+    let Some(file) = traces.file(Reason::Panic) else { return };
     // Not through `tracing`: whatever it calls may be what has panicked.
-    let _ = match traces::write::<W>(recording, traces.info(), &path) {
-        Ok(()) => writeln!(io::stderr(), "what went before is in {}", path.display()),
+    let _ = match traces::write::<W>(recording, traces.info(), &file) {
+        Ok(path) => writeln!(io::stderr(), "what went before is in {}", path.display()),
         Err(error) => writeln!(io::stderr(), "{error}"),
     };
 }

@@ -154,9 +154,9 @@ impl<S: PoolTypes<Cause: TraceCause>> RecordedPool<S> {
         self.call_writer_if_full();
         let Some(writer) = &mut self.writer else { return };
         if has_timed_out && writer.awaits_timeout() {
-            let path = traces.path(Reason::WaitQueueTimeout);
-            if let (Some(recording), Some(path)) = (self.recorder.flight_recording(), path) {
-                writer.dump(recording, path);
+            let file = traces.file(Reason::WaitQueueTimeout);
+            if let (Some(recording), Some(file)) = (self.recorder.flight_recording(), file) {
+                writer.dump(recording, file);
             }
         }
     }

@@ -2,13 +2,14 @@
 
 use std::fmt;
 use std::fs::File;
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use cenote_core::trace::JournalOptions;
 
 use super::error::RecordingError;
+use super::new_file;
 use super::sink::{OpenSink, Sink};
 
 /// Where `Builder::record` writes to, and what. A path is a recording with
@@ -29,6 +30,8 @@ pub struct Recording {
 
 enum Destination {
     File(PathBuf),
+    /// One that the library has named.
+    NewFile(PathBuf),
     /// The lock is never waited for: it makes a builder shareable whatever the writer is.
     Writer(Mutex<Sink>),
 }
@@ -38,6 +41,11 @@ impl Recording {
     #[must_use]
     pub fn to_file(path: impl Into<PathBuf>) -> Self {
         Self { destination: Destination::File(path.into()), journal: JournalOptions::default() }
+    }
+
+    /// Into a file that the library has named.
+    pub(super) fn to_new_file(path: PathBuf) -> Self {
+        Self { destination: Destination::NewFile(path), journal: JournalOptions::default() }
     }
 
     /// Into whatever `writer` is. It is called by one thread that does nothing else, with 64 KiB at
@@ -63,11 +71,16 @@ impl Recording {
             Destination::Writer(writer) => {
                 Ok((writer.into_inner().unwrap_or_else(PoisonError::into_inner), None))
             }
-            Destination::File(path) => match File::create(&path) {
-                Ok(file) => Ok((Box::new(file), Some(path))),
-                Err(error) => Err(RecordingError::file(&path, error)),
-            },
+            Destination::File(path) => opened(File::create(&path), path),
+            Destination::NewFile(path) => opened(new_file::replace(&path), path),
         }
+    }
+}
+
+fn opened(file: io::Result<File>, path: PathBuf) -> Result<OpenSink, RecordingError> {
+    match file {
+        Ok(file) => Ok((Box::new(file), Some(path))),
+        Err(error) => Err(RecordingError::file(&path, error)),
     }
 }
 
@@ -98,7 +111,7 @@ impl From<String> for Recording {
 impl fmt::Debug for Recording {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut debug = f.debug_struct("Recording");
-        if let Destination::File(path) = &self.destination {
+        if let Destination::File(path) | Destination::NewFile(path) = &self.destination {
             debug.field("path", path);
         }
         debug.field("journal", &self.journal).finish_non_exhaustive()

@@ -1,10 +1,10 @@
 //! A pool or a topology, as far as traces are concerned.
 
-use std::path::PathBuf;
 #[cfg(feature = "tls")]
 use std::sync::{Arc, Weak};
 
 use super::journaled::{DumpedBeside, Journaled};
+use super::new_file::NewFile;
 use super::reason::Reason;
 use super::recordable::{ChunkWriter, Recordable};
 use super::recorded::Recorded;
@@ -40,8 +40,8 @@ pub(crate) fn beside<T: Traced>(traced: &Arc<T>) -> Weak<dyn DumpedBeside> {
 
 impl<T: Traced> DumpedBeside for T {
     fn dump(&self, reason: Reason) {
-        let Some((recording, path)) = self.last(reason) else { return };
-        traces::dump::<WriterOf<T>>(&recording, self.traces().info(), &path, reason);
+        let Some((recording, file)) = self.last(reason) else { return };
+        traces::dump::<WriterOf<T>>(&recording, self.traces().info(), &file, reason);
     }
 }
 
@@ -58,8 +58,8 @@ impl<T: Traced> Journaled<WriterOf<T>> for T {
         self.locked(Recorded::drop_journal);
     }
 
-    fn last(&self, reason: Reason) -> Option<(FlightOf<T>, PathBuf)> {
-        let path = self.traces().path(reason)?;
-        Some((self.locked(|recorded| recorded.flight_recording())?, path))
+    fn last(&self, reason: Reason) -> Option<(FlightOf<T>, NewFile)> {
+        let file = self.traces().file(reason)?;
+        Some((self.locked(|recorded| recorded.flight_recording())?, file))
     }
 }

@@ -1,6 +1,5 @@
 //! The way to the thread that writes.
 
-use std::path::PathBuf;
 use std::process;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -8,6 +7,7 @@ use std::thread::{self, ThreadId};
 use std::time::Duration;
 
 use super::error::RecordingError;
+use super::new_file::NewFile;
 use super::reason::Reason;
 use super::recordable::ChunkWriter;
 use super::writer_thread::{Message, TraceWriterThread};
@@ -67,9 +67,9 @@ impl<W: ChunkWriter> TraceWriterHandle<W> {
     }
 
     /// The first timeout is dumped.
-    pub(super) fn dump(&mut self, recording: W::Flight, path: PathBuf) {
+    pub(super) fn dump(&mut self, recording: W::Flight, file: NewFile) {
         self.awaits_timeout = false;
-        self.send(Message::Dump(recording, path, Reason::WaitQueueTimeout));
+        self.send(Message::Dump(recording, file, Reason::WaitQueueTimeout));
     }
 
     pub(super) const fn process(&self) -> u32 {

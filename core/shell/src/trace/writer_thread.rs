@@ -12,6 +12,7 @@ use cenote_core::trace::TraceInfo;
 use super::error::RecordingError;
 use super::journaled::{DumpedBeside, Journaled};
 use super::log;
+use super::new_file::NewFile;
 use super::reason::Reason;
 use super::recordable::ChunkWriter;
 use super::signal::Signal;
@@ -33,7 +34,7 @@ pub(super) enum Message<W: ChunkWriter> {
     /// There is a full chunk.
     Full,
     /// A check-out timed out, and this led to it.
-    Dump(W::Flight, PathBuf, Reason),
+    Dump(W::Flight, NewFile, Reason),
     /// The last chunks. The reply means that the trace is complete.
     End { rest: Vec<W::Chunk>, reply: Option<Reply> },
 }
@@ -109,8 +110,8 @@ impl<W: ChunkWriter> TraceWriterThread<W> {
         signal.is_heard();
         let last = owner.last(Reason::Signal);
         drop(owner);
-        if let Some((recording, path)) = last {
-            traces::dump::<W>(&recording, &self.info, &path, Reason::Signal);
+        if let Some((recording, file)) = last {
+            traces::dump::<W>(&recording, &self.info, &file, Reason::Signal);
         }
     }
 
@@ -130,8 +131,8 @@ impl<W: ChunkWriter> TraceWriterThread<W> {
                 (self.path, self.flushed, self.outcome) = (path, Instant::now(), Ok(()));
             }
             Message::Full => self.collect(false),
-            Message::Dump(recording, path, reason) => {
-                traces::dump::<W>(&recording, &self.info, &path, reason);
+            Message::Dump(recording, file, reason) => {
+                traces::dump::<W>(&recording, &self.info, &file, reason);
                 let beside = self.beside.as_ref().and_then(Weak::upgrade);
                 beside.into_iter().for_each(|beside| beside.dump(reason));
             }

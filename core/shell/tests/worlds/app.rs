@@ -256,8 +256,9 @@ impl Task {
             }
             let mut log = self.log.lock().expect("no panic");
             log.failed_commands += u64::from(answer.is_some());
-            if answer != Some(Answer::Late) || !self.keeps_late_replies {
-                // It failed or was abandoned: this connection must not be used again.
+            let may_answer = matches!(answer, None | Some(Answer::Late));
+            if !may_answer || !self.keeps_late_replies {
+                // It failed, or was abandoned for good: this connection must not be used again.
                 log.spent.insert(connection.id());
             }
             break;

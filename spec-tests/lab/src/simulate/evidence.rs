@@ -48,7 +48,7 @@ fn shrink(options: &PoolOptions, kept: Vec<Fed>) -> io::Result<Evidence> {
     let traced = |cause| Cause { text: Some(format!("cause {cause}").into()), ..Cause::default() };
     let entry = |(at, input): Fed| {
         let input: Input<Traced> = map_input(input, |id| id, |_| (), traced);
-        Entry { at, input, refused: false, place: None }
+        Entry { at, input, refused: false, place: None, follows: None }
     };
     history.inputs = kept.into_iter().map(entry).collect();
     Ok(match shrink::shrink(&history) {

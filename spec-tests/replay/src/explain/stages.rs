@@ -25,9 +25,10 @@ impl Stages {
         if view.step.lost_before.is_some() {
             self.present.clear();
         }
-        let is_known =
-            |record: &&StageRecord| view.holders.connections.contains_key(&record.connection);
-        for record in view.step.stages.iter().filter(is_known) {
+        let is_entered = |record: &&StageRecord| {
+            record.failed.is_none() && view.holders.connections.contains_key(&record.connection)
+        };
+        for record in view.step.stages.iter().filter(is_entered) {
             let before = self.present.insert(record.connection, (record.stage, record.at));
             self.end(before, record.at, counts);
         }

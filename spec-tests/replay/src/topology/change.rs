@@ -9,6 +9,8 @@ use cenote_core::pool::Instant;
 use cenote_core::topology::{Action, Event, Input, ServerId, TopologyDescription, TopologyKind};
 use cenote_core::trace::topology::{Step, StepInput};
 
+use super::step_reader::View;
+use crate::clock::Clock;
 use crate::text::counted;
 
 /// What a step changed.
@@ -190,6 +192,14 @@ pub fn unchanged(step: &Step) -> String {
         Input::Close => "the client was closed".to_owned(),
     };
     format!("{input}; nothing changes")
+}
+
+/// A step in one line: number, time, wall-clock time if there is one, and what it changed or said.
+pub fn line(view: &View<'_>, clock: &Clock) -> String {
+    let step = view.step;
+    let told = view.change.map_or_else(|| unchanged(step), ToString::to_string);
+    let time = clock.time(step.at).map(|time| format!("  {time}")).unwrap_or_default();
+    format!("{:>7}  {}{time}  {told}", step.number, step.at)
 }
 
 /// As in `a.example.com:27017: RSPrimary -> Unknown: TCP connect: connection refused; ReplicaSetNoPrimary`.

@@ -5,13 +5,15 @@ mod history;
 mod json;
 pub mod record;
 mod server;
+mod shrink;
 mod step_reader;
 mod summary;
 
-pub use change::{Change, Effect, unchanged};
+pub use change::{Change, Effect, line, unchanged};
 pub use history::{History, Span, shifted};
 pub use json::step as step_json;
 pub use server::{Reason, ServerHistory};
+pub use shrink::{Shrunk, shrink};
 pub use step_reader::{StepReader, View};
 pub use summary::{summary, verdict};
 

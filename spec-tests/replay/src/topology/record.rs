@@ -69,8 +69,13 @@ pub fn topology() -> io::Result<Vec<u8>> {
             waiting.iter().for_each(|selection| recorder.selected(now, selection.clone()));
         }
     }
+    written(recorder, Scene::NIGHT)
+}
+
+/// The journal of a recorder as a trace that began then, in milliseconds since 1970.
+pub(super) fn written(mut recorder: Recorder, origin: i64) -> io::Result<Vec<u8>> {
     recorder.flush();
-    let info = TraceInfo::default().with_origin(Scene::NIGHT);
+    let info = TraceInfo::default().with_origin(origin);
     let info = info.with_program(concat!("cenote ", env!("CARGO_PKG_VERSION")));
     let mut writer = TraceWriter::new(Vec::new(), info);
     while let Some(chunk) = recorder.take_chunk() {

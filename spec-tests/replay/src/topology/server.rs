@@ -33,12 +33,9 @@ impl ServerHistory {
             Effect::Became { now: None, .. } | Effect::Removed(..) => self.is_own(effect),
             Effect::Became { .. } | Effect::Added(_) | Effect::Kind(..) | Effect::Closed => false,
         };
-        self.last(
-            at,
-            AT_ONCE,
-            |change| follows.is_none_or(|step| step == change.client_step),
-            is_lost,
-        )
+        let Some(step) = follows else { return self.last(at, AT_ONCE, is_lost) };
+        let change = self.changes.iter().find(|change| change.client_step == step)?;
+        change.effects.iter().find(|effect| is_lost(effect)).map(|it| Reason::of(change.at, it))
     }
 
     /// The last change before the end of a wait that may have made it longer: during it, or shortly before. One of the
@@ -51,25 +48,24 @@ impl ServerHistory {
             Effect::Removed(..) => true,
             Effect::Added(_) | Effect::Kind(..) | Effect::Closed => false,
         };
-        let own = self.last(to, time, |_| true, |effect| is_change(effect) && self.is_own(effect));
-        own.or_else(|| self.last(to, time, |_| true, is_change))
+        let own = self.last(to, time, |effect| is_change(effect) && self.is_own(effect));
+        own.or_else(|| self.last(to, time, is_change))
     }
 
     fn is_own(&self, effect: &Effect) -> bool {
         effect.server() == Some(&self.address)
     }
 
-    /// The last such effect of such a change up to this time, and not longer before it than that.
+    /// The last such effect up to this time, and not longer before it than that.
     fn last(
         &self,
         at: Instant,
         time: Duration,
-        is_candidate: impl Fn(&Change) -> bool,
         is_wanted: impl Fn(&Effect) -> bool,
     ) -> Option<Reason> {
         let before = self.changes.iter().rev().skip_while(|change| change.at > at);
-        let recent = before.take_while(|change| at.saturating_since(change.at) <= time);
-        recent.filter(|change| is_candidate(change)).find_map(|change| {
+        let mut recent = before.take_while(|change| at.saturating_since(change.at) <= time);
+        recent.find_map(|change| {
             let effect = change.effects.iter().rev().find(|effect| is_wanted(effect))?;
             Some(Reason::of(change.at, effect))
         })

@@ -54,25 +54,35 @@ impl<R: Read> StepReader<R> {
         self.replay.steps()
     }
 
-    /// Passes every step to `show` until that breaks; returns whether it did.
+    /// Replays the next step and passes it to `show`; `Ok(None)` at the end.
     ///
     /// # Errors
     ///
     /// If the trace is damaged, or the replay differs from it.
+    pub fn step<T>(&mut self, show: impl FnOnce(&View<'_>) -> T) -> Result<Option<T>, TraceError> {
+        let before = Arc::clone(self.topology());
+        let mut actions = Vec::new();
+        let Some(step) = self.replay.step(&mut actions)? else { return Ok(None) };
+        let topology = self.replay.topology().description();
+        let change = Change::of(&step, &before, &actions, topology);
+        let view = View { step: &step, actions: &actions, topology, change: change.as_ref() };
+        Ok(Some(show(&view)))
+    }
+
+    /// Passes every step to `show` until that breaks; returns whether it did.
+    ///
+    /// # Errors
+    ///
+    /// As [`step`](Self::step).
     pub fn each(
         &mut self,
         mut show: impl FnMut(&View<'_>) -> ControlFlow<()>,
     ) -> Result<bool, TraceError> {
-        loop {
-            let before = Arc::clone(self.topology());
-            let mut actions = Vec::new();
-            let Some(step) = self.replay.step(&mut actions)? else { return Ok(false) };
-            let topology = self.replay.topology().description();
-            let change = Change::of(&step, &before, &actions, topology);
-            let view = View { step: &step, actions: &actions, topology, change: change.as_ref() };
-            if show(&view).is_break() {
+        while let Some(flow) = self.step(&mut show)? {
+            if flow.is_break() {
                 return Ok(true);
             }
         }
+        Ok(false)
     }
 }

@@ -125,10 +125,10 @@ pub(in crate::command) struct Arguments {
     /// Write JSON for ui.perfetto.dev and chrome://tracing; packed if the name ends in .gz
     #[arg(long, value_name = "FILE", conflicts_with = WAY, help_heading = INSTEAD)]
     pub(super) perfetto: Option<PathBuf>,
-    /// Step forwards and backwards with commands from standard input
+    /// Step forwards and backwards with commands from standard input; through all traces of a client in one order
     #[arg(long, conflicts_with_all = ["json", "explain"], help_heading = INSTEAD)]
     pub(super) step: bool,
-    /// Print the first difference from another trace
+    /// Print the first difference from another trace; with two folders, of each trace from that of its name
     #[arg(
         long,
         value_name = "OTHER",
@@ -165,7 +165,7 @@ pub(in crate::command) struct Arguments {
     /// ended [default: what fits the trace better]
     #[arg(long, value_name = "LOOP", help_heading = PREDICTED)]
     pub(super) callers: Option<Loop>,
-    /// File for the shrunk trace
+    /// File for the shrunk trace; for the traces of a client the folder
     #[arg(long, value_name = "FILE", requires = "shrink", help_heading = INSTEAD)]
     pub(super) out: Option<PathBuf>,
 }
@@ -292,9 +292,8 @@ impl Arguments {
             ("--waiter", !self.waiter.is_empty()),
             ("--beside", self.beside.is_some()),
             ("--perfetto", self.perfetto.is_some()),
-            ("--step", self.step),
-            ("--diff", self.diff.is_some()),
-            ("--shrink", self.shrink.is_some()),
+            ("--step", self.step && is_topology),
+            ("--shrink", self.shrink.is_some() && is_topology),
             ("--what-if", self.what_if.is_some()),
             ("--advise", self.advise.is_some()),
             ("--json", self.json && !is_topology),

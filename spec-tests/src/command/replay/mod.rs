@@ -7,6 +7,7 @@ mod played;
 mod print;
 mod several;
 mod sources;
+mod timeline;
 mod topology;
 mod what_if;
 
@@ -17,7 +18,7 @@ use std::sync::Arc;
 
 use cenote_core::trace::TraceError;
 use cenote_replay::clock::Clock;
-use cenote_replay::diff::diff;
+use cenote_replay::diff::{Difference, diff};
 use cenote_replay::history::History;
 use cenote_replay::shrink::{self, Property};
 use cenote_replay::stepper;
@@ -59,17 +60,18 @@ pub(super) fn run(arguments: Arguments) -> Result<bool, Failure> {
 fn run_on(mut arguments: Arguments, out: &mut impl Write) -> Result<bool, Failure> {
     let mut sources = Sources::find(&arguments.traces)?;
     arguments.beginning = std::mem::take(&mut sources.beginning);
+    let is_whole = arguments.diff.as_ref().is_some_and(|other| other.is_dir());
     let mut good = true;
     if let Some(topology) = &sources.topology {
         arguments.trace.clone_from(topology);
-        if sources.pools.is_empty() {
+        if sources.pools.is_empty() && !is_whole {
             return topology::run(&arguments, out);
         }
         let (history, agrees) = topology::load(&arguments)?;
         arguments.topology = Some(Arc::new(history));
         good = agrees;
     }
-    if let [pool] = sources.pools.as_slice() {
+    if let ([pool], false) = (sources.pools.as_slice(), is_whole) {
         let arguments = arguments.of_pool(pool);
         return Ok(of_pool(&arguments, out)? && good);
     }
@@ -80,7 +82,7 @@ fn of_pool(arguments: &Arguments, out: &mut impl Write) -> Result<bool, Failure>
     if arguments.what_if.is_some() || arguments.advise.is_some() {
         what_if::run(arguments, out)
     } else if let Some(other) = &arguments.diff {
-        compare(arguments, other, out)
+        compare(arguments, other, diff, out)
     } else if let Some(property) = &arguments.shrink {
         shrink(arguments, property, out)
     } else if arguments.step {
@@ -97,7 +99,7 @@ fn of_pool(arguments: &Arguments, out: &mut impl Write) -> Result<bool, Failure>
 }
 
 /// A trace; of standard input the beginning was read before.
-fn open(arguments: &Arguments, path: &Path) -> Result<Box<dyn Read>, Failure> {
+fn open(arguments: &Arguments, path: &Path) -> Result<Source, Failure> {
     let source = input::open(path)?;
     if path != Path::new("-") {
         return Ok(source);
@@ -137,7 +139,15 @@ fn step(arguments: &Arguments, out: &mut impl Write) -> Result<bool, Failure> {
     Ok(none_refused(&arguments.trace, history.refused()))
 }
 
-fn compare(arguments: &Arguments, other: &Path, out: &mut impl Write) -> Result<bool, Failure> {
+type Source = Box<dyn Read>;
+
+/// Prints how many steps the trace has in common with another, and what comes then.
+fn compare(
+    arguments: &Arguments,
+    other: &Path,
+    diff: impl FnOnce(Source, Source) -> Result<Difference, (usize, TraceError)>,
+    out: &mut impl Write,
+) -> Result<bool, Failure> {
     let paths = [arguments.trace.as_path(), other];
     let difference = match diff(open(arguments, paths[0])?, input::open(paths[1])?) {
         Ok(difference) => difference,

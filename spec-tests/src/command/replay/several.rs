@@ -1,22 +1,25 @@
 //! The traces of a client together: of its topology, and of its pools.
 
-use std::io::{self, Write};
+use std::fs;
+use std::io::{self, IsTerminal as _, Write};
 use std::path::{Path, PathBuf};
 
-use cenote_core::pool::{Action, Event, Input, Instant};
+use cenote_core::pool::Instant;
 use cenote_replay::clock::Clock;
-use cenote_replay::step_reader::View;
-use cenote_replay::text::{self, counted};
-use cenote_replay::topology::{History, shifted, summary};
+use cenote_replay::diff::{diff, diff_topologies};
+use cenote_replay::history::History;
+use cenote_replay::shrink::{self, Property};
+use cenote_replay::stepper;
+use cenote_replay::topology::{shrink as shrink_topology, summary};
 
 use super::explain::explain;
-use super::played::Played;
-use super::print::is_failure;
-use super::sources::Sources;
+use super::sources::{Sources, name};
+use super::timeline::Timeline;
 use super::topology::{self, Applies, CHANGES};
-use super::{Arguments, draw};
+use super::{Arguments, compare, draw, open, read};
 use crate::command::Failure;
-use crate::command::output::shown;
+use crate::command::input::at;
+use crate::command::output::{shown, tell};
 
 pub(super) fn run(
     arguments: &Arguments,
@@ -25,13 +28,27 @@ pub(super) fn run(
     out: &mut impl Write,
 ) -> Result<bool, Failure> {
     arguments.expect_only(Applies::ToSeveral)?;
+    if let Some(other) = &arguments.diff {
+        return diff_each(arguments, sources, other, out);
+    }
+    if let Some(property) = &arguments.shrink {
+        return shrink_all(arguments, sources, property, out);
+    }
     if arguments.html.is_some() {
         return draw::draw_client(arguments, &sources.pools, out);
     }
     if arguments.explain {
         return explain_each(arguments, &sources.pools, out);
     }
-    overview(arguments, sources, agrees, out)
+    let (mut timeline, good) = timeline(arguments, sources, agrees)?;
+    if arguments.step {
+        let commands = io::stdin();
+        let prompt = commands.is_terminal() && io::stdout().is_terminal();
+        stepper::converse(&mut timeline, commands.lock(), &mut *out, prompt)?;
+    } else {
+        timeline.print(arguments.quiet, out)?;
+    }
+    Ok(good)
 }
 
 /// The topology first, and then each pool.
@@ -54,117 +71,115 @@ fn explain_each(
     Ok(good)
 }
 
-/// A line for each trace, and then what changed in the topology and what came of it in the pools, in the order of
-/// time.
-fn overview(
+/// Each trace with that of the same name, the topology first.
+fn diff_each(
+    arguments: &Arguments,
+    sources: &Sources,
+    other: &Path,
+    out: &mut impl Write,
+) -> Result<bool, Failure> {
+    let others = Sources::find(&[other.to_owned()])?;
+    let same = |pool: &PathBuf, of: &Sources| {
+        of.pools.iter().find(|it| it.file_name() == pool.file_name()).cloned()
+    };
+    let mut pairs = vec![(sources.topology.clone(), others.topology.clone())];
+    pairs.extend(sources.pools.iter().map(|pool| (Some(pool.clone()), same(pool, &others))));
+    let new = others.pools.iter().filter(|pool| same(pool, sources).is_none());
+    pairs.extend(new.map(|pool| (None, Some(pool.clone()))));
+    let mut is_same = true;
+    for pair in pairs {
+        is_same &= match pair {
+            (Some(one), Some(other)) => {
+                write!(out, "{}: ", name(&one))?;
+                let arguments = arguments.of_pool(&one);
+                if Some(one) == sources.topology {
+                    compare(&arguments, &other, diff_topologies, out)?
+                } else {
+                    compare(&arguments, &other, diff, out)?
+                }
+            }
+            (Some(only), None) | (None, Some(only)) => {
+                writeln!(out, "{}: the other client has no such trace", shown(&only))?;
+                false
+            }
+            (None, None) => true,
+        };
+    }
+    Ok(is_same)
+}
+
+/// Shrinks the trace of the pool in which a property shows first, and leaves of the topology what that pool follows. What
+/// happens in another pool has no effect on this one.
+fn shrink_all(
+    arguments: &Arguments,
+    sources: &Sources,
+    property: &Property,
+    out: &mut impl Write,
+) -> Result<bool, Failure> {
+    let mut first: Option<((i64, Instant), &Path, History, Property)> = None;
+    for path in &sources.pools {
+        let (history, good) = read(&arguments.of_pool(path), History::read)?;
+        if !good {
+            return Ok(false);
+        }
+        let clock = Clock::new(&history.header, arguments.utc_offset);
+        let property = property.clone().resolve(&clock).map_err(at(path))?;
+        let Some(steps) = shrink::shows(&history, &property) else { continue };
+        let when = (history.header.origin, history.inputs[steps - 1].at);
+        if first.as_ref().is_none_or(|(earliest, ..)| when < *earliest) {
+            first = Some((when, path, history, property));
+        }
+    }
+    let shrunk = first.and_then(|(_, path, history, property)| {
+        Some((path, history.inputs.len(), shrink::shrink(&history, &property)?))
+    });
+    let Some((path, before, mut pool)) = shrunk else {
+        tell(format_args!("cenote: none of the traces shows {property}"));
+        return Ok(false);
+    };
+    let folder = arguments.out.clone().unwrap_or_default();
+    fs::create_dir_all(&folder).map_err(at(&folder))?;
+    let is_source = |path: &Path| {
+        path.parent().and_then(|it| it.canonicalize().ok()) == folder.canonicalize().ok()
+    };
+    if is_source(path) {
+        return Err(at(&folder)("the traces are there: name another folder with --out"));
+    }
+    if let Some(topology) = &sources.topology {
+        let followed = pool.inputs.iter().rev();
+        let followed = followed.filter_map(|entry| Some((entry.follows?, entry.at))).collect();
+        let shrunk =
+            shrink_topology(open(arguments, topology)?, &followed).map_err(at(topology))?;
+        for entry in &mut pool.inputs {
+            entry.follows = entry.follows.and_then(|step| shrunk.number_of(step));
+        }
+        writeln!(out, "{}: shrunk to {} steps", name(topology), shrunk.steps())?;
+        let file = folder.join(topology.file_name().unwrap_or_default());
+        shrunk.write().and_then(|trace| fs::write(&file, trace)).map_err(at(&file))?;
+    }
+    let file = folder.join(path.file_name().unwrap_or_default());
+    pool.write(Vec::new()).and_then(|trace| fs::write(&file, trace)).map_err(at(&file))?;
+    writeln!(out, "{}: {before} steps shrunk to {}", name(path), pool.inputs.len())?;
+    writeln!(out, "{}", shrink::summary(&pool))?;
+    Ok(true)
+}
+
+/// What happened in all traces, and whether all is good.
+fn timeline(
     arguments: &Arguments,
     sources: &Sources,
     agrees: bool,
-    out: &mut impl Write,
-) -> Result<bool, Failure> {
-    let mut told = Timeline::default();
-    let mut good = true;
+) -> Result<(Timeline, bool), Failure> {
+    let (mut timeline, mut clock, mut good) = (Timeline::default(), None, true);
     if let (Some(path), Some(history)) = (&sources.topology, &arguments.topology) {
-        let steps = counted(history.steps, "step", "steps");
-        let changes = counted(history.changes.len() as u64, "change", "changes");
-        told.line(path, &format!("{steps} until {}, {changes}", history.end), agrees);
-        told.add_topology(history);
+        timeline.add_topology(path, history, agrees);
+        clock = Some(topology::clock(arguments, &history.header));
     }
-    let header = arguments.topology.as_ref().map(|history| &history.header);
-    let mut clock = header.map(|header| topology::clock(arguments, header));
     for pool in &sources.pools {
-        let origin = header.map(|header| header.origin);
-        let (its, is_good) = told.add_pool(&arguments.of_pool(pool), origin)?;
+        let (its, is_good) = timeline.add_pool(&arguments.of_pool(pool))?;
         clock.get_or_insert(its);
         good &= is_good;
     }
-    told.print(clock.as_ref().filter(|_| !arguments.quiet), out)?;
-    Ok(good)
-}
-
-/// What happened, by time.
-#[derive(Default)]
-struct Timeline {
-    traces: Vec<(String, String)>,
-    /// The time, the place of the trace, so that the topology comes first, and what happened.
-    events: Vec<(Instant, usize, String)>,
-}
-
-impl Timeline {
-    fn line(&mut self, path: &Path, told: &str, agrees: bool) {
-        let agrees = if agrees { "; the replay agrees with the recording" } else { "" };
-        let name = path.file_name().map_or_else(|| shown(path), |name| shown(Path::new(name)));
-        self.traces.push((name, format!("{told}{agrees}")));
-    }
-
-    fn add_topology(&mut self, history: &History) {
-        let changes = history.changes.iter();
-        self.events.extend(changes.map(|change| (change.at, 0, change.to_string())));
-        let selections = history.selections.iter();
-        self.events.extend(selections.map(|(at, selection)| (*at, 0, selection.to_string())));
-    }
-
-    /// `origin` is that of the topology, if there is one. Returns the clock of the trace, and whether all is good.
-    fn add_pool(
-        &mut self,
-        arguments: &Arguments,
-        origin: Option<i64>,
-    ) -> Result<(Clock, bool), Failure> {
-        let mut trace = Played::open(arguments, &arguments.trace)?;
-        let clock = trace.part.clock;
-        let header = trace.reader.header().clone();
-        let shift = origin.map_or(0, |origin| header.origin.saturating_sub(origin));
-        let address = header.address.as_deref().unwrap_or("an unknown address");
-        let (place, mut failed) = (self.traces.len() + 1, 0);
-        let good = trace.each(|view, _| {
-            failed += view.actions.iter().filter(|it| is_failure(it)).count() as u64;
-            if let Some(event) = happened(view) {
-                let at = shifted(view.pool.now(), shift);
-                self.events.push((at, place, format!("  pool of {address}: {event}")));
-            }
-            Ok(())
-        })?;
-        let steps = counted(trace.reader.steps(), "step", "steps");
-        let check_outs = counted(failed, "check-out", "check-outs");
-        let told = format!("{steps} until {}, {check_outs} failed", trace.reader.pool().now());
-        self.line(&arguments.trace, &told, good);
-        Ok((clock, trace.end() && good))
-    }
-
-    /// Without a clock the traces alone.
-    fn print(&mut self, clock: Option<&Clock>, out: &mut impl Write) -> io::Result<()> {
-        let width = self.traces.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
-        for (name, told) in &self.traces {
-            writeln!(out, "{name:<width$}  {told}")?;
-        }
-        let Some(clock) = clock else { return Ok(()) };
-        self.events.sort_by_key(|&(at, place, _)| (at, place));
-        if !self.events.is_empty() {
-            writeln!(out)?;
-        }
-        for (at, _, told) in &self.events {
-            writeln!(out, "{}  {told}", clock.short(*at))?;
-        }
-        Ok(())
-    }
-}
-
-/// What monitors and the client do to a pool, if it has an effect.
-fn happened(view: &View<'_>) -> Option<String> {
-    let tells = |event: &Event<_>| {
-        matches!(
-            event,
-            Event::ConnectionPoolReady
-                | Event::ConnectionPoolCleared { .. }
-                | Event::ConnectionPoolClosed
-        )
-    };
-    let mut events = view.actions.iter();
-    events.find(|action| matches!(action, Action::EmitEvent(event) if tells(event)))?;
-    let failed = view.actions.iter().filter(|action| is_failure(action)).count() as u64;
-    let failed = match (&view.step.input, failed) {
-        (Input::Ready, _) | (_, 0) => String::new(),
-        (_, failed) => format!("; {} failed", counted(failed, "check-out", "check-outs")),
-    };
-    Some(text::input(&view.step.input) + &failed)
+    timeline.order(clock);
+    Ok((timeline, good))
 }

@@ -103,6 +103,11 @@ impl Sources {
     }
 }
 
+/// Of a file, without its folder.
+pub(super) fn name(path: &Path) -> String {
+    path.file_name().map_or_else(|| shown(path), |name| shown(Path::new(name)))
+}
+
 /// As many bytes as tell what it is, if there are so many.
 fn beginning(path: &Path) -> Result<Vec<u8>, Failure> {
     let mut bytes = Vec::new();

@@ -6,12 +6,13 @@ use std::ops::ControlFlow;
 use cenote_core::trace::topology::{ActionRecord, StepInput, TraceHeader};
 use cenote_replay::clock::Clock;
 use cenote_replay::condition::Condition;
+use cenote_replay::diff::diff_topologies;
 use cenote_replay::text::counted;
-use cenote_replay::topology::{History, StepReader, View, step_json, summary, unchanged};
+use cenote_replay::topology::{History, StepReader, View, line, step_json, summary};
 
 use super::arguments::Part;
 use super::played::is_met;
-use super::{Arguments, ended_early, open, read};
+use super::{Arguments, compare, ended_early, open, read};
 use crate::command::Failure;
 use crate::command::input::at;
 
@@ -22,6 +23,9 @@ pub(super) fn run(arguments: &Arguments, out: &mut impl Write) -> Result<bool, F
     arguments.expect_only(Applies::ToTopology)?;
     if arguments.html.is_some() {
         return super::draw::draw_topology(arguments, out);
+    }
+    if let Some(other) = &arguments.diff {
+        return compare(arguments, other, diff_topologies, out);
     }
     if arguments.explain {
         return explain(arguments, out);
@@ -127,17 +131,12 @@ impl<'a> Printer<'a> {
             return writeln!(out, "{}", step_json(view, &self.part.clock));
         }
         let is_asked_for = self.arguments.all || !self.arguments.r#type.is_empty();
-        let told = match (view.change, &step.input) {
-            (Some(change), _) => {
-                self.shown += 1;
-                change.to_string()
-            }
-            (None, StepInput::Topology(_)) if !is_asked_for => return Ok(()),
-            (None, _) => unchanged(step),
-        };
-        let time =
-            self.part.clock.time(step.at).map(|time| format!("  {time}")).unwrap_or_default();
-        writeln!(out, "{:>7}  {}{time}  {told}", step.number, step.at)
+        let is_check = view.change.is_none() && matches!(step.input, StepInput::Topology(_));
+        if is_check && !is_asked_for {
+            return Ok(());
+        }
+        self.shown += u64::from(view.change.is_some());
+        writeln!(out, "{}", line(view, &self.part.clock))
     }
 
     fn lets_pass(&self, view: &View<'_>) -> bool {

@@ -211,21 +211,26 @@ fn two_traces_are_compared() {
     assert!(shown.contains("different inputs:\n- ") || shown.contains("at different times:\n- "));
 }
 
-#[test]
-fn one_goes_through_it_by_hand() {
-    let folder = Folder::new();
-    let trace = folder.traffic("a.bson");
-    let mut child = command(&["replay", text(&trace), "--step"])
+/// What is printed for commands of `--step`.
+fn stepped(trace: &Path, commands: &str) -> String {
+    let mut child = command(&["replay", text(trace), "--step"])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
         .expect("a child process");
-    let commands = "n\n\nnext 2\nback\nuntil waiting>3\nc\nw\ngo 2500\nb 1200\nstate\n\
-                    since input=Ready\ngo 9999\nn\nfly\nn x\nuntil nothing\nq\nn\n";
     child.stdin.take().expect("a pipe").write_all(commands.as_bytes()).expect("a pipe");
     let output = child.wait_with_output().expect("a child process");
     assert!(output.status.success());
-    let shown = String::from_utf8(output.stdout).expect("text");
+    String::from_utf8(output.stdout).expect("text")
+}
+
+#[test]
+fn one_goes_through_it_by_hand() {
+    let folder = Folder::new();
+    let trace = folder.traffic("a.bson");
+    let commands = "n\n\nnext 2\nback\nuntil waiting>3\nc\nw\ngo 2500\nb 1200\nstate\n\
+                    since input=Ready\ngo 9999\nn\nfly\nn x\nuntil nothing\nq\nn\n";
+    let shown = stepped(&trace, commands);
     let numbers: Vec<u64> = shown
         .lines()
         .filter(|line| line.starts_with("   "))

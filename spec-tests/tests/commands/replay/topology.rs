@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
-use super::{Folder, bad, cenote, flat, good, refused, text};
+use super::{Folder, bad, cenote, flat, good, refused, stepped, text};
 
 const TOPOLOGY: &str = "topology.bson";
 const A: &str = "a.example.com-27017.bson";
@@ -246,6 +246,79 @@ fn failures_and_clears_name_the_change_that_they_follow() {
 }
 
 #[test]
+fn the_traces_of_a_client_are_compared_and_shrunk_as_a_whole() {
+    let folder = Folder::new();
+    let client = client(&folder);
+    let same = good(&["replay", text(&client), "--diff", text(&client)]);
+    assert!(same.starts_with("topology.bson: 33 steps are the same\na.example"), "{same}");
+    assert_eq!(same.matches(" steps are the same\n").count(), 4, "{same}");
+    // What the clear of a pool follows is left: that the primary was lost, and that it had been one.
+    let small = folder.path("small");
+    let shrunk = ["--shrink", "event=ConnectionPoolCleared", "--out", text(&small)];
+    let shrunk = good(&[&["replay", text(&client)], &shrunk[..]].concat());
+    let [of_topology, of_pool, _] = *shrunk.lines().collect::<Vec<_>>() else { panic!("{shrunk}") };
+    assert_eq!(of_topology, "topology.bson: shrunk to 2 steps");
+    assert!(
+        of_pool.starts_with(&format!("{A}: ")) && of_pool.ends_with(" shrunk to 2"),
+        "{of_pool}"
+    );
+    let topology = good(&["replay", text(&small.join(TOPOLOGY))]);
+    assert!(topology.contains("2 changes; the replay agrees"), "{topology}");
+    let pool = good(&["replay", text(&small)]);
+    assert!(
+        pool.contains("Clear interrupting (hello: timed out after 10s) after step 2"),
+        "{pool}"
+    );
+    let clear = good(&["replay", text(&small), "--clear", "1"]);
+    let cause =
+        "because a.example.com:27017 became Unknown: hello: timed out after 10s, at 03:07:00.001";
+    assert!(flat(&clear).contains(cause), "{clear}");
+    let output = cenote(&["replay", text(&client), "--diff", text(&small)]);
+    let compared = String::from_utf8(output.stdout).expect("a text");
+    assert_eq!(output.status.code(), Some(1));
+    for expected in [
+        "topology.bson: 0 steps are the same\ndifferent inputs:\n-       1  0.001000000s",
+        &format!("{B}: the other client has no such trace\n"),
+    ] {
+        let compared = compared.replace(&format!("{}/", text(&client)), "");
+        assert!(compared.contains(expected), "{compared}");
+    }
+    let never = ["--shrink", "event=ConnectionPoolCreated", "--out", text(&small)];
+    let never = [&["replay", text(&client)], &never[..]].concat();
+    refused(&never, 1, "cenote: none of the traces shows event=ConnectionPoolCreated");
+}
+
+#[test]
+fn one_goes_through_a_whole_client_by_hand() {
+    let folder = Folder::new();
+    let client = client(&folder);
+    let commands = "find -> Unknown\nn\nstate\nfind nothing of the kind\nback 2\ngo 1\nfly\n";
+    let shown = stepped(&client, commands);
+    let lines: Vec<_> = shown.lines().map(flat).collect();
+    let [_, lost, cleared, a, b, c, of_a, _, of_c, none, back, first, unknown] = &*lines else {
+        panic!("{shown}")
+    };
+    assert!(lost.contains("a.example.com:27017: RSPrimary -> Unknown"), "{lost}");
+    assert!(
+        cleared.contains("Clear interrupting") && cleared.contains("after step 19"),
+        "{cleared}"
+    );
+    let mut servers = [a, b, c].map(String::as_str);
+    servers.sort_unstable();
+    assert!(servers[0].starts_with("a.example.com:27017: Unknown: hello: timed out"), "{shown}");
+    assert!(servers[1].starts_with("b.example.com:27017: RSSecondary of rs0"), "{shown}");
+    assert!(of_a.starts_with("pool of a.example.com:27017: paused gen 1"), "{of_a}");
+    assert!(of_c.starts_with("pool of c.example.com:27017: ready gen 0"), "{of_c}");
+    assert_eq!(none, "no step from here on has `nothing of the kind`");
+    assert!(back.contains("03:07:11.99"), "{back}");
+    assert!(
+        first.starts_with("1 03:07:00.001 a.example.com:27017: Unknown -> RSPrimary"),
+        "{first}"
+    );
+    assert_eq!(unknown, "`fly` is not a command; `help` lists them");
+}
+
+#[test]
 fn what_means_nothing_is_refused() {
     let folder = Folder::new();
     let client = client(&folder);
@@ -259,7 +332,6 @@ fn what_means_nothing_is_refused() {
         &["--clear", "1"],
         &["--waiter", "1"],
         &["--connection", "1"],
-        &["--diff", topology],
         &["--perfetto", text(&out)],
         &["--shrink", "misuse", "--out", text(&out)],
         &["--until", "waiting>3"],
@@ -275,8 +347,7 @@ fn what_means_nothing_is_refused() {
         let arguments = [&["replay", topology], more].concat();
         refused(&arguments, 2, &format!("cenote: {option} {expected}"));
     }
-    for more in [&["--step"][..], &["--leaks"], &["--until", "step=3"], &["--json"], &["--diff", a]]
-    {
+    for more in [&["--leaks"][..], &["--until", "step=3"], &["--json"]] {
         let expected = "is for one pool: name its trace, and that of the topology";
         let arguments = [&["replay", text(&client)], more].concat();
         refused(&arguments, 2, &format!("cenote: {} {expected}", more[0]));
