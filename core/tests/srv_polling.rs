@@ -136,6 +136,14 @@ fn bad_answers_change_nothing_and_shorten_the_pause() {
     let mixed = [outside(), records(&[2, 3])].concat();
     assert_eq!(client.look(&Ok(mixed)).len(), 1);
     assert_eq!(client.ports(), [2, 3]);
+    // Of many the log is told of some; and no cluster has so many routers.
+    assert_eq!(client.look(&Ok((0..500).flat_map(|_| outside()).collect())).len(), 10);
+    let many = client.look(&Ok(records(&(1..=1_001).collect::<Vec<_>>())));
+    assert_eq!(
+        many[0].to_string(),
+        "shop.example.com has 1001 SRV records, more than 1000: correct them"
+    );
+    assert_eq!(client.ports(), [2, 3]);
 }
 
 // SV-11

@@ -5,7 +5,7 @@
 use cenote_core::{
     address::AddressError,
     pool::InvalidOptions,
-    uri::{ConnectionString, CredentialProblem, Mechanism, UriError, UriPart},
+    uri::{ConnectionString, CredentialProblem, Expected, Mechanism, UriError, UriPart},
 };
 
 fn refused(rule: &str, uri: &str, expected: UriError) {
@@ -94,6 +94,8 @@ fn options() {
     let of_primary = |option| UriError::OfPrimary { option };
     let no_proxy = |option| UriError::ProxyHostMissing { option };
     let min_above_max = |min, max| UriError::Pool(InvalidOptions::MinAboveMax { min, max });
+    let unsafe_without = |option, expected| UriError::Unsafe { option, expected };
+    let text = Expected::Text { max_bytes: usize::MAX };
     let (balanced, direct) = ("loadBalanced=true", "directConnection=true");
     let cases = [
         ("OP-40", "w=1&journal", UriError::NotAPair { position: 2 }),
@@ -108,6 +110,10 @@ fn options() {
             "tlsAllowInvalidHostnames=x&tlsInsecure=false",
             conflict("tlsInsecure", "tlsAllowInvalidHostnames"),
         ),
+        ("TL-02", "tls=true%20", unsafe_without("tls", Expected::Boolean)),
+        ("TL-02", "ssl=", unsafe_without("ssl", Expected::Boolean)),
+        ("TL-02", "tlsCAFile=", unsafe_without("tlsCAFile", text)),
+        ("TL-02", "tlsCertificateKeyFile=", unsafe_without("tlsCertificateKeyFile", text)),
         ("TL-04", "tls=true&ssl=false", UriError::TlsDisagrees),
         ("TL-04", "tls=true&tls=false", UriError::TlsDisagrees),
         ("SX-02", "proxyPort=5", no_proxy("proxyPort")),

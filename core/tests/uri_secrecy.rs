@@ -22,7 +22,7 @@ fn shown(outcome: &Result<ConnectionString, UriError>) -> String {
 }
 
 /// Connection strings for each kind of error, with a secret where it hurts.
-const BROKEN: [(&str, &str); 26] = [
+const BROKEN: [(&str, &str); 27] = [
     ("AuthSourceEmpty", "mongodb://u:hunter2hunter2@a/?authSource="),
     ("Conflict", "mongodb://u:hunter2hunter2@a/?loadBalanced=true&replicaSet=r"),
     ("Credential", "mongodb://u:hunter2hunter2@a/?authMechanism=MONGODB-X509"),
@@ -45,6 +45,7 @@ const BROKEN: [(&str, &str); 26] = [
     ("SrvSeveralHosts", "mongodb+srv://u:hunter2hunter2@a,b"),
     ("TlsDisagrees", "mongodb://u:hunter2hunter2@a/?tls=true&ssl=false"),
     ("UnknownMechanism", "mongodb://u:p@a/?authMechanism=hunter2hunter2"),
+    ("Unsafe", "mongodb://u:hunter2hunter2@a/?tls=hunter2hunter2"),
     ("Userinfo", "mongodb://u:@hunter2hunter2@a"),
     ("UserinfoCut", "mongodb://u:/hunter2hunter2@a"),
     ("UserinfoCut", "mongodb://u:?hunter2hunter2@a"),
@@ -63,7 +64,7 @@ fn no_kind_of_error_shows_a_secret() {
         assert!(!shown(&outcome).contains(MARK), "{uri}: {}", shown(&outcome));
         kinds.insert(kind);
     }
-    assert_eq!(kinds.len(), 24, "each kind of error has its line above");
+    assert_eq!(kinds.len(), 25, "each kind of error has its line above");
 }
 
 /// Secrets that are in their place, and secrets that an unescaped character cut in two.

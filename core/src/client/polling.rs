@@ -178,9 +178,15 @@ impl SrvPolling {
         changes
     }
 
+    /// The log is told of some of them: every record may be wrong.
     // SV-14
     fn verified(&self, records: &[SrvRecord], problems: &mut Vec<SrvError>) -> Vec<ServerAddress> {
-        let verify = |record| self.srv.server(record).map_err(|error| problems.push(error)).ok();
+        let mut tell = |error| {
+            if problems.len() < PROBLEMS_MAX {
+                problems.push(error);
+            }
+        };
+        let verify = |record| self.srv.server(record).map_err(&mut tell).ok();
         distinct(records.iter().filter_map(verify).collect())
     }
 
@@ -189,3 +195,6 @@ impl SrvPolling {
         ttl.max(self.shortest_interval)
     }
 }
+
+/// Of one answer.
+const PROBLEMS_MAX: usize = 10;

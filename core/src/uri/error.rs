@@ -2,7 +2,7 @@ use std::fmt;
 
 use thiserror::Error;
 
-use super::Mechanism;
+use super::{Expected, Mechanism};
 use crate::{address::AddressError, pool::InvalidOptions};
 
 /// Why a connection string cannot be used.
@@ -124,6 +124,16 @@ pub enum UriError {
     /// `tls` and `ssl` differ.
     #[error("tls and ssl are two names of one option and have different values: keep one")]
     TlsDisagrees,
+    /// The value of an option cannot be read, and without the option connections would be less safe than was asked for.
+    #[error(
+        "the value of {option} cannot be read, and without it connections would be less safe: write {expected}"
+    )]
+    Unsafe {
+        /// The option.
+        option: &'static str,
+        /// What it has to be.
+        expected: Expected,
+    },
     /// A proxy option is given twice.
     #[error("{option} is given more than once: keep one")]
     ProxyRepeated {

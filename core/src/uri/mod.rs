@@ -14,7 +14,9 @@
 //! Decisions where the specifications leave a choice: the first of several equal options counts;
 //! `;` does not separate options and `+` is no space; zone identifiers of IPv6 addresses are
 //! refused; an unknown `authMechanism` and an empty `proxyHost` are errors, because to ignore them
-//! would connect in another way than was asked for.
+//! would connect in another way than was asked for. For the same reason `tls` and `ssl` have to be readable, and
+//! `tlsCAFile` and `tlsCertificateKeyFile` must not be empty. The options that make connections less safe, `tlsInsecure`
+//! and its parts, are ignored with a warning if they cannot be read, as the specification has it.
 //!
 //! A `mongodb+srv://` connection string names its servers only after a look-up: [`srv`].
 

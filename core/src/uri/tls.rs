@@ -1,4 +1,4 @@
-use super::{Secret, UriError, query::Query};
+use super::{Expected, Secret, UriError, query::Query};
 
 /// Whether and how connections are encrypted. All defaults are the safe side.
 // TL-02
@@ -42,8 +42,8 @@ impl TlsOptions {
         let password = query.secret("tlsCertificateKeyFilePassword");
         Ok(Self {
             tls: switch(query)?,
-            ca_file: query.text("tlsCAFile"),
-            certificate_key_file: query.text("tlsCertificateKeyFile"),
+            ca_file: file(query, "tlsCAFile")?,
+            certificate_key_file: file(query, "tlsCertificateKeyFile")?,
             certificate_key_file_password: password.map(|pair| pair.value),
             allow_invalid_certificates: query.boolean(ANY_CERTIFICATE),
             allow_invalid_hostnames: query.boolean(ANY_HOSTNAME),
@@ -87,12 +87,25 @@ fn switch(query: &mut Query) -> Result<Option<bool>, UriError> {
     let mut agreed = None;
     for name in ["tls", "ssl"] {
         for pair in query.take_all(name) {
-            let value = query.boolean_of(name, &pair);
-            if value.is_some() && agreed.is_some() && agreed != value {
+            let Some(value) = query.boolean_of(name, &pair) else {
+                return Err(UriError::Unsafe { option: name, expected: Expected::Boolean });
+            };
+            if agreed.is_some_and(|agreed| agreed != value) {
                 return Err(UriError::TlsDisagrees);
             }
-            agreed = agreed.or(value);
+            agreed = Some(value);
         }
     }
     Ok(agreed)
+}
+
+/// Without its file, every authority of the system would be trusted, or no certificate shown.
+fn file(query: &mut Query, option: &'static str) -> Result<Option<String>, UriError> {
+    let is_given = query.count(option) > 0;
+    let file = query.text(option);
+    if is_given && file.is_none() {
+        let expected = Expected::Text { max_bytes: usize::MAX };
+        return Err(UriError::Unsafe { option, expected });
+    }
+    Ok(file)
 }

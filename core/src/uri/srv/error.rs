@@ -22,6 +22,14 @@ pub enum SrvError {
         /// Why.
         error: LookupError,
     },
+    /// There are more records than any cluster has routers: 1,000.
+    #[error("{host} has {records} SRV records, more than 1000: correct them")]
+    TooManyRecords {
+        /// The host.
+        host: String,
+        /// How many there are.
+        records: usize,
+    },
     /// The TXT record could not be looked up. To have none is no error.
     #[error(
         "no options for {host}: its TXT record: {error}: check the name servers and the way to them"

@@ -63,6 +63,9 @@ impl ConnectionString {
     }
 }
 
+/// Each costs a pool and a monitor.
+const RECORDS_MAX: usize = 1_000;
+
 impl SrvOptions {
     /// The servers, each once, in the order of the records.
     fn hosts(
@@ -73,13 +76,17 @@ impl SrvOptions {
         Ok(distinct(hosts.collect::<Result<_, _>>()?))
     }
 
-    /// The records, of which there is one at least.
+    /// The records, of which there is one at least, and no more than a cluster can have.
     // SV-04
     pub(crate) fn records<'a>(
         &self,
         records: &'a Result<Vec<SrvRecord>, LookupError>,
     ) -> Result<&'a [SrvRecord], SrvError> {
         let error = match records {
+            Ok(records) if records.len() > RECORDS_MAX => {
+                let (host, records) = (self.host().to_owned(), records.len());
+                return Err(SrvError::TooManyRecords { host, records });
+            }
             Ok(records) if !records.is_empty() => return Ok(records),
             Ok(_) => LookupError::NoRecords,
             Err(error) => error.clone(),
