@@ -13,6 +13,7 @@ from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 HERE = Path(__file__).resolve().parent
 WORKSPACE = HERE.parents[2]
+SOURCES = {".py", ".typed"}
 FILES = {"win32": ("cenote_c.dll", "libcenote.dll"), "darwin": ("libcenote_c.dylib", "libcenote.dylib")}
 
 
@@ -53,7 +54,7 @@ def build_wheel(wheel_directory: str, config_settings: object = None, metadata_d
     library_name, library_bytes = library()
     tag = "py3-none-" + re.sub(r"\W", "_", sysconfig.get_platform())
     info = f"{name}-{version}.dist-info"
-    files = {f"{name}/{path.name}": path.read_bytes() for path in sorted((HERE / name).glob("*.py*")) if path.is_file()}
+    files = {f"{name}/{path.name}": path.read_bytes() for path in sorted((HERE / name).iterdir()) if path.suffix in SOURCES}
     files[f"{name}/{library_name}"] = library_bytes
     for licence in ("LICENSE-MIT", "LICENSE-APACHE"):
         files[f"{info}/licenses/{licence}"] = (WORKSPACE / licence).read_bytes()

@@ -27,6 +27,7 @@ START = '''"""Numbers, structures and functions of libcenote: cenote.h explains 
 # ruff: noqa: E501
 import ctypes
 from enum import IntEnum
+from typing import Any
 '''
 
 
@@ -75,7 +76,7 @@ def functions(abi: str) -> str:
     for name, parameters in re.findall(r"^cenote_status (cenote_\w+)\((.*)\);$", abi, re.M):
         types = [re.sub(r"\w+$", "", parameter).strip() for parameter in parameters.split(", ")]
         lines.append(f'    "{name}": [{", ".join(map(argument, types))}],\n')
-    return "FUNCTIONS = {\n" + "".join(lines) + "}\n"
+    return "FUNCTIONS: dict[str, list[Any]] = {\n" + "".join(lines) + "}\n"
 
 
 def made() -> str:

@@ -3,6 +3,7 @@
 # ruff: noqa: E501
 import ctypes
 from enum import IntEnum
+from typing import Any
 
 
 class ActionKind(IntEnum):
@@ -488,7 +489,7 @@ class ServerInfo(ctypes.Structure):
     )
 
 
-FUNCTIONS = {
+FUNCTIONS: dict[str, list[Any]] = {
     "cenote_last_error": [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p],
     "cenote_pool_new": [ctypes.c_char_p, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_void_p],
     "cenote_pool_new_ready": [ctypes.c_char_p, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_void_p],

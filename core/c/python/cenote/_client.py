@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from . import _abi
-from ._abi import ServerSelector, TextKind
-from ._pool import NEVER, Cause, Pool, _check, _library, _sized, _text
+from ._abi import ClientActionKind, ServerSelector, TextKind
+from ._pool import NEVER, Cause, Pool, _bytes, _check, _library, _no_number, _sized, _text
 
 
 class ClientAction(_abi.ClientAction):
@@ -15,6 +15,9 @@ class ClientAction(_abi.ClientAction):
 
     def __init__(self) -> None:
         super().__init__(size=ctypes.sizeof(_abi.ClientAction))
+
+    def __repr__(self) -> str:
+        return f"<cenote.ClientAction {ClientActionKind(self.kind).name}>"
 
 
 class Client:
@@ -25,8 +28,8 @@ class Client:
     def __init__(self, uri: str, now: int, driver_name: str | None = None, driver_version: str | None = None) -> None:
         """A client of the deployment that a connection string names. Its pools have the options `Options.from_uri`."""
         handle = ctypes.c_void_p()
-        name, version = (text.encode() if text is not None else None for text in (driver_name, driver_version))
-        _check(_library.cenote_client_new(uri.encode(), name, version, now, ctypes.byref(handle)))
+        name, version = (_bytes(text) if text is not None else None for text in (driver_name, driver_version))
+        _check(_library.cenote_client_new(_bytes(uri), name, version, now, ctypes.byref(handle)))
         self._handle: int = handle.value or 0
 
     def __del__(self, _free: Any = _library.cenote_client_free) -> None:
@@ -64,6 +67,8 @@ class Client:
     ) -> None:
         """An operation wants a server. ``request`` is greater than every one before it. Without ``draw``, by which two of
         the servers that fit are drawn, that is at random."""
+        if wrong := [server for server in avoided if server >> 64]:
+            raise _no_number(wrong[0])
         numbers = (ctypes.c_uint64 * len(avoided))(*avoided)
         drawn = random.getrandbits(64) if draw is None else draw
         arguments = selector, deadline, numbers, len(avoided), drawn
@@ -133,6 +138,9 @@ class Client:
     def address(self, server: int) -> str:
         """Where a server is: ``host:port``, or the path of a UNIX domain socket."""
         return _text(_library.cenote_client_address, self._handle, server)
+
+    def __repr__(self) -> str:
+        return f"<cenote.Client: {self}>"
 
     def __str__(self) -> str:
         return _text(_library.cenote_client_description, self._handle)

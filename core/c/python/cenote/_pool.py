@@ -20,8 +20,32 @@ _SUFFIX = {"win32": "dll", "darwin": "dylib"}.get(sys.platform, "so")
 # The calls take less than a microsecond and run no Python: it does not pay to release the interpreter's lock around them, and
 # no fork can happen in the middle of one.
 _library = ctypes.PyDLL(str(Path(__file__).with_name(f"libcenote.{_SUFFIX}")))
+
+
+def _checked(kind: Any) -> Any:
+    """An unsigned type of C that refuses what does not fit, where ctypes takes the lowest bits."""
+    bits = 8 * ctypes.sizeof(kind)
+
+    class Checked:
+        @staticmethod
+        def from_param(value: int) -> Any:
+            if value >> bits:
+                raise _no_number(value, bits)
+            return kind(value)
+
+    return Checked
+
+
+def _no_number(value: int, bits: int = 64) -> OverflowError:
+    return OverflowError(f"{value} is not from 0 to 2**{bits} - 1")
+
+
+# These look at their numbers themselves, all at once, because they are called all the time.
+_FREQUENT = {"cenote_check_out", "cenote_check_in", "cenote_next_action"}
+_CHECKED: dict[Any, Any] = {kind: _checked(kind) for kind in (ctypes.c_uint32, ctypes.c_uint64, ctypes.c_size_t)}
 for _name, _arguments in _abi.FUNCTIONS.items():
-    getattr(_library, _name).argtypes = _arguments
+    _kinds = _arguments if _name in _FREQUENT else [_CHECKED.get(it, it) for it in _arguments]
+    getattr(_library, _name).argtypes = _kinds
     getattr(_library, _name).restype = ctypes.c_uint32
 
 _S = TypeVar("_S", bound=ctypes.Structure)
@@ -55,6 +79,19 @@ def _sized(structure: type[_S]) -> _S:
     return structure(size=ctypes.sizeof(structure))
 
 
+def _bytes(text: str) -> bytes:
+    """For C, whose texts end at their first zero byte."""
+    if "\0" in text:
+        raise ValueError("a text with a zero byte")
+    return text.encode()
+
+
+def _service(service: bytes | None) -> bytes | None:
+    if service is not None and len(service) != 12:
+        raise ValueError(f"a service has 12 bytes, not {len(service)}")
+    return service
+
+
 class Options(_abi.Options):
     """The options of a pool by their names in cenote.h; times in nanoseconds. Those that are not given have their defaults."""
 
@@ -62,13 +99,16 @@ class Options(_abi.Options):
         names = [name for name, *_ in _abi.Options._fields_][2:]
         if unknown := given.keys() - set(names):
             raise TypeError(f"no such option: {', '.join(sorted(unknown))}; there are {', '.join(names)}")
+        for name, value in given.items():
+            if not -(2**63) <= value < 2**63:
+                raise OverflowError(f"{name}: {value} does not fit into 64 bits with a sign")
         super().__init__(size=ctypes.sizeof(_abi.Options), **(dict.fromkeys(names, _NOT_SET) | given))
 
     @classmethod
     def from_uri(cls, uri: str) -> "Options":
         """Reads the options from a connection string."""
         options = cls()
-        _check(_library.cenote_options_from_uri(uri.encode(), ctypes.byref(options)))
+        _check(_library.cenote_options_from_uri(_bytes(uri), ctypes.byref(options)))
         return options
 
 
@@ -78,6 +118,9 @@ class Action(_abi.Action):
     def __init__(self) -> None:
         super().__init__(size=ctypes.sizeof(_abi.Action))
         self.address = ctypes.addressof(self)
+
+    def __repr__(self) -> str:
+        return f"<cenote.Action {ActionKind(self.kind).name}>"
 
     def copy(self) -> "Action":
         """One that stays as it is when the next action is pulled into this one."""
@@ -98,14 +141,19 @@ class Cause:
         labels: tuple[str, ...] = (),
         after: int = 0,
     ) -> None:
+        self._handle = ctypes.c_void_p()
+        if after >> 64:
+            raise _no_number(after)
+        stage, kind = CauseStage(stage), CauseKind(kind)
+        if code is not None and not -(2**31) <= code < 2**31:
+            raise OverflowError(f"the code {code} does not fit into 32 bits with a sign")
         options = _sized(_abi.CauseOptions)
         options.stage, options.kind, options.after = stage, kind, after
         options.has_code, options.code = code is not None, code or 0
         # A text of C ends at its first zero byte.
         options.text = text.replace("\0", " ").encode(errors="replace")
-        options.code_name = code_name.encode() if code_name is not None else None
-        options.labels = " ".join(labels).encode()
-        self._handle = ctypes.c_void_p()
+        options.code_name = _bytes(code_name) if code_name is not None else None
+        options.labels = _bytes(" ".join(labels))
         _check(_library.cenote_cause_new(ctypes.byref(options), ctypes.byref(self._handle)))
 
     def __del__(self, _release: Any = _library.cenote_cause_release) -> None:
@@ -113,6 +161,9 @@ class Cause:
 
     def __str__(self) -> str:
         return _text(_library.cenote_cause_text, self._handle, TextKind.MESSAGE)
+
+    def __repr__(self) -> str:
+        return f"<cenote.Cause: {self}>"
 
 
 class Pool:
@@ -124,7 +175,7 @@ class Pool:
         """A pool for the server at ``address`` (``host:port``): paused and empty, or with ``is_ready`` born ready."""
         handle = ctypes.c_void_p()
         make = _library.cenote_pool_new_ready if is_ready else _library.cenote_pool_new
-        _check(make(address.encode(), ctypes.byref(options), now, ctypes.byref(handle)))
+        _check(make(_bytes(address), ctypes.byref(options), now, ctypes.byref(handle)))
         self._handle: int = handle.value or 0
         self._number = ctypes.c_uint64()
         self._payload = ctypes.c_size_t()
@@ -140,6 +191,8 @@ class Pool:
         self, now: int, request: int, waiter: int, deadline: int = NEVER, purpose: Purpose = Purpose.OTHER
     ) -> None:
         """A caller wants a connection. ``request`` is greater than every one before it; ``waiter`` comes back with the outcome."""
+        if (now | request | waiter | deadline | purpose) >> 64:
+            raise _no_number(next(it for it in (now, request, waiter, deadline, purpose) if it >> 64))
         if status := _library.cenote_check_out(self._handle, now, request, waiter, deadline, purpose):
             _check(status)
 
@@ -149,6 +202,8 @@ class Pool:
 
     def check_in(self, now: int, connection: int, payload: int) -> None:
         """A connection comes back and may be used again."""
+        if (now | connection | payload) >> 64:
+            raise _no_number(next(it for it in (now, connection, payload) if it >> 64))
         if status := _library.cenote_check_in(self._handle, now, connection, payload):
             _check(status)
 
@@ -162,11 +217,12 @@ class Pool:
 
     def handshaken(self, now: int, connection: int, service: bytes | None = None) -> None:
         """Hello is done, authentication is not. Behind a load balancer required, with the 12 bytes of ``serviceId``."""
-        _check(_library.cenote_handshaken(self._handle, now, connection, service))
+        _check(_library.cenote_handshaken(self._handle, now, connection, _service(service)))
 
     def handshaken_late(self, now: int, connection: int, service: bytes | None, clears_at_hello: int) -> None:
         """The same for a hello that was done earlier, when `service_clears` gave that number."""
-        _check(_library.cenote_handshaken_late(self._handle, now, connection, service, clears_at_hello))
+        late = _service(service), clears_at_hello
+        _check(_library.cenote_handshaken_late(self._handle, now, connection, *late))
 
     def established(self, now: int, connection: int, payload: int) -> None:
         """A connection finished handshake and authentication."""
@@ -194,7 +250,7 @@ class Pool:
 
     def clear(self, now: int, cause: Cause, interrupt: bool = False, service: bytes | None = None) -> None:
         """Every connection so far may be broken, or those of one service behind a load balancer."""
-        _check(_library.cenote_clear(self._handle, now, cause._handle, interrupt, service))
+        _check(_library.cenote_clear(self._handle, now, cause._handle, interrupt, _service(service)))
 
     def close(self, now: int) -> None:
         """The pool is closed, for good."""
@@ -254,7 +310,7 @@ class Pool:
 
     def generation(self, service: bytes | None = None) -> int | None:
         """The pool's generation; with a service, that of the service, or `None` if no connection belongs to it."""
-        status = _library.cenote_generation(self._handle, service, self._numbers[0])
+        status = _library.cenote_generation(self._handle, _service(service), self._numbers[0])
         return self._number.value if self._is_there(status) else None
 
     def service_clears(self) -> int:
@@ -282,6 +338,11 @@ class Pool:
         answer = ctypes.c_uint32()
         _check(_library.cenote_is_filled(self._handle, ctypes.byref(answer)))
         return bool(answer.value)
+
+    def __repr__(self) -> str:
+        snapshot = self.snapshot()
+        counts = ", ".join(f"{name} {getattr(snapshot, name)}" for name, *_ in snapshot._fields_[2:])
+        return f"<cenote.Pool: {counts}>"
 
     # Traces.
 

@@ -1,5 +1,6 @@
 """The typed layer: one connection is made, used and closed, and each mistake is an error."""
 
+import ctypes
 import unittest
 
 import cenote
@@ -75,6 +76,24 @@ class Machine(unittest.TestCase):
         self.assertEqual(status(cenote.Pool, "db:1", few, 0), Status.BAD_OPTIONS)
         with self.assertRaises(TypeError):
             cenote.Options(max_pool=1)
+        cause = cenote.Cause("gone")
+        for call in (
+            lambda: self.pool.ready(-1),
+            lambda: self.pool.check_out(1, 1, 1, -1),
+            lambda: self.pool.check_in(1, 2**64, 5),
+            lambda: cenote.Cause(after=-1),
+            lambda: cenote.Cause(code=2**31),
+            lambda: cenote.Options(max_pool_size=2**63),
+        ):
+            self.assertRaises((OverflowError, ctypes.ArgumentError), call)
+        for wrong in (
+            lambda: self.pool.clear(1, cause, service=b"short"),
+            lambda: self.pool.handshaken(1, 1, b"1234567890123"),
+            lambda: cenote.Pool("db:1\0.example.com", cenote.Options(), 0),
+        ):
+            self.assertRaises(ValueError, wrong)
+        self.assertEqual(repr(cause), f"<cenote.Cause: {cause}>")
+        self.assertIn("total 0, ", repr(self.pool))
         self.assertIsNone(self.pool.generation(b"123456789012"))
         self.assertIsNone(self.pool.connection(1))
 
