@@ -55,6 +55,11 @@ impl AccessToken {
         self.text.expose().is_empty()
     }
 
+    /// Its text.
+    pub(super) fn secret(&self) -> &Secret {
+        &self.text
+    }
+
     /// The payload of the one-step conversation.
     pub(super) fn payload(&self) -> Zeroizing<Vec<u8>> {
         // With room for all of it: a document that has to grow would leave copies behind.

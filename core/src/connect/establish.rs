@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use bson::RawDocument;
 
+use super::echoes::without_echoes;
 use super::{
     AccessToken, Command, ConnectionDescription, DerivedKeys, EstablishOptions, KeyDerivation,
     Nonce, ScramCache, ServerKind,
@@ -298,7 +299,8 @@ impl Establish {
             Err(ConnectionError::protocol(self.stage(), "a reply to nothing that was sent"))
         };
         if let Err(error) = outcome {
-            self.fail(error);
+            let without = without_echoes(&error, &self.options, self.token.as_ref());
+            self.fail(without.unwrap_or(error));
         }
     }
 

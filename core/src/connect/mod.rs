@@ -29,6 +29,7 @@ mod aws;
 mod check;
 mod command;
 mod description;
+mod echoes;
 mod environment;
 mod establish;
 mod field;

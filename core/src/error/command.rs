@@ -36,8 +36,8 @@ pub enum ReplyPart {
     /// The command succeeded and its write concern was not met (`writeConcernError`). The
     /// application gets its reply; SDAM looks at the error all the same.
     WriteConcern,
-    /// The command succeeded, and one of its writes did not (`writeErrors`). Only
-    /// [`CommandError::timeout_in`] looks there.
+    /// The command succeeded, and one of its writes did not (`writeErrors`):
+    /// [`CommandError::of_writes`].
     Write,
 }
 
@@ -155,7 +155,7 @@ impl fmt::Debug for CommandError {
 impl core::error::Error for CommandError {}
 
 /// The server's code for `maxTimeMS` that ran out.
-const MAX_TIME_EXPIRED: i32 = 50;
+pub(super) const MAX_TIME_EXPIRED: i32 = 50;
 
 /// The server's code for a credential that it does not take.
 #[cfg(feature = "protocol")]

@@ -257,6 +257,13 @@ impl ConnectionError {
         self.kind() == &Kind::Local
     }
 
+    /// Whether the server is there, and one side refuses the other: its certificate, its replica set, its answer. The network
+    /// is not to blame; a log at WARN says so the first time.
+    #[must_use]
+    pub fn is_refusal(&self) -> bool {
+        matches!(self.kind(), Kind::Protocol | Kind::Configuration) || self.tls_failure().is_some()
+    }
+
     /// Whether a limit of this side ran out, or the server's own for this command
     /// ([`CommandError::is_timeout`]).
     // CS-15

@@ -1,5 +1,6 @@
 use bson::{RawBsonRef, RawDocument};
 
+use super::command::MAX_TIME_EXPIRED;
 use super::{CommandError, ReplyPart};
 use crate::number;
 use crate::sdam::TopologyVersion;
@@ -19,29 +20,70 @@ impl CommandError {
         Some(Self::from_parts(ReplyPart::WriteConcern, write_concern, reply))
     }
 
+    /// The writes that a command which succeeded did not do (`writeErrors`), each with its place among the documents of the
+    /// command, and its write concern that was not met (`writeConcernError`), without one. The server answers such a
+    /// command with `ok: 1`: only these say that a document was not written.
+    ///
+    /// ```
+    /// use bson::rawdoc;
+    /// use cenote_core::error::CommandError;
+    ///
+    /// let twice = rawdoc! { "index": 1, "code": 11000, "errmsg": "duplicate key" };
+    /// let reply = rawdoc! { "ok": 1, "n": 1, "writeErrors": [twice] };
+    /// assert!(CommandError::from_reply(&reply).is_none());
+    /// let refused: Vec<_> = CommandError::of_writes(&reply).collect();
+    /// assert_eq!((refused[0].0, refused[0].1.code), (Some(1), Some(11000)));
+    /// ```
+    pub fn of_writes(reply: &RawDocument) -> impl Iterator<Item = (Option<usize>, Self)> {
+        let writes = write_errors(reply).map(move |error| {
+            let index = field(error, "index").and_then(number::as_i32);
+            let index = index.and_then(|index| usize::try_from(index).ok());
+            // There may be as many as documents: none copies the reply.
+            (index, Self::from_parts(ReplyPart::Write, error, error))
+        });
+        let concern = Self::from_reply(reply).filter(|it| it.part == ReplyPart::WriteConcern);
+        writes.chain(concern.map(|error| (None, error)))
+    }
+
     /// Finds out whether the server ran out of the time that a command gave it (`maxTimeMS`), at the top of its
     /// reply, in `writeConcernError` or in one of `writeErrors`.
     // CS-15
     #[must_use]
     pub fn timeout_in(reply: &RawDocument) -> Option<Self> {
-        let write_errors = field(reply, "writeErrors").and_then(RawBsonRef::as_array);
-        let mut writes = write_errors.into_iter().flatten().filter_map(Result::ok);
-        let of_a_write = || {
-            writes.find_map(|error| {
-                let error = Self::from_parts(ReplyPart::Write, error.as_document()?, reply);
-                error.is_timeout().then_some(error)
-            })
-        };
-        Self::from_reply(reply).filter(Self::is_timeout).or_else(of_a_write)
+        let code = |error: &&RawDocument| field(error, "code").and_then(number::as_i32);
+        let of_a_write = || write_errors(reply).find(|it| code(it) == Some(MAX_TIME_EXPIRED));
+        let of_command = Self::from_reply(reply).filter(Self::is_timeout);
+        of_command.or_else(|| Some(Self::from_parts(ReplyPart::Write, of_a_write()?, reply)))
     }
 
     /// The whole reply, with what a driver may need besides, such as `$clusterTime` or
-    /// `baseBackoffMS`; empty if the error is [`new`](Self::new) and not of a reply. `Debug` and
-    /// `Display` do not show it: it may hold a payload.
+    /// `baseBackoffMS`; of [`of_writes`](Self::of_writes) its part of `writeErrors`; empty if the error is
+    /// [`new`](Self::new) and not of a reply. `Debug` and `Display` do not show it: it may hold a payload.
     // BP-02
     #[must_use]
     pub fn reply(&self) -> &RawDocument {
         &self.reply
+    }
+
+    /// With those of its texts alone that may be shown, and of the reply its `baseBackoffMS`; `None` if all of them may.
+    pub(crate) fn with_texts_that(
+        &self,
+        is_shown: impl Fn(&str) -> bool,
+        instead: &str,
+    ) -> Option<Self> {
+        let texts = [&self.message].into_iter().chain(&self.code_name).chain(&self.labels);
+        if texts.clone().all(|text| is_shown(text)) {
+            return None;
+        }
+        let mut shown =
+            Self::new(self.code, if is_shown(&self.message) { &self.message } else { instead });
+        shown.code_name = self.code_name.clone().filter(|name| is_shown(name));
+        shown.labels = self.labels.iter().filter(|label| is_shown(label)).cloned().collect();
+        (shown.part, shown.topology_version) = (self.part, self.topology_version);
+        if let Some(backoff) = field(&self.reply, "baseBackoffMS").and_then(number::as_f64) {
+            shown.reply = bson::rawdoc! { "baseBackoffMS": backoff };
+        }
+        Some(shown)
     }
 
     /// Labels and topology version stand at the top of the reply, wherever the error itself is.
@@ -58,6 +100,11 @@ impl CommandError {
             reply: reply.to_owned(),
         }
     }
+}
+
+fn write_errors(reply: &RawDocument) -> impl Iterator<Item = &RawDocument> {
+    let errors = field(reply, "writeErrors").and_then(RawBsonRef::as_array);
+    errors.into_iter().flatten().filter_map(|it| it.ok()?.as_document())
 }
 
 fn is_ok(reply: &RawDocument) -> bool {

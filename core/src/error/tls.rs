@@ -41,7 +41,10 @@ impl TlsFailure {
         match self {
             Self::Alert(alert) => alert.advice(),
             Self::NotTls => "check the port; if the server does not speak TLS, leave tls=true out",
-            Self::Incompatible => "the server has to permit TLS 1.2 or 1.3",
+            Self::Incompatible => {
+                "the server has to permit TLS 1.2 or 1.3 with AES-GCM or ChaCha20, and its key has to be RSA, ECDSA of \
+                 P-256 or P-384, or Ed25519"
+            }
             Self::Violation(_) => "check the port, and what lies between",
         }
     }
@@ -52,7 +55,7 @@ impl TlsAlert {
         match self.name() {
             // A server with TLS 1.2 sends `handshake_failure` for a certificate that it misses.
             Some("handshake_failure") => {
-                "the server has to permit TLS 1.2 or 1.3, and may demand a certificate: \
+                "the server has to permit TLS 1.2 or 1.3 with AES-GCM or ChaCha20, and may demand a certificate: \
                  tlsCertificateKeyFile"
             }
             Some("protocol_version" | "insufficient_security") => TlsFailure::Incompatible.advice(),
