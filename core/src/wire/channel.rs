@@ -102,8 +102,8 @@ impl Channel {
         }
     }
 
-    /// Numbers its requests with these, instead of from 1 on: a random beginning for each
-    /// connection lets them notice replies to each other's requests.
+    /// Numbers its requests with these, instead of from 1 on: random ones for each
+    /// connection let them notice replies to each other's requests.
     #[must_use]
     pub fn with_request_ids(mut self, requests: RequestIds) -> Self {
         self.requests = requests;

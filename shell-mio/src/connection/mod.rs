@@ -183,7 +183,8 @@ impl OpenedConnection<EventLoop> for Connection {
     }
 
     fn pending_response(&self) -> Option<i32> {
-        self.transport.pending_response()
+        let is_open = self.reauthentication.as_ref().is_some_and(|it| it.is_open());
+        if is_open { None } else { self.transport.pending_response() }
     }
 
     fn reopen(self, runtime: &EventLoop) -> io::Result<connection::Connection<EventLoop>> {

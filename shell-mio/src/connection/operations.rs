@@ -105,7 +105,7 @@ impl Connection {
 
 /// Messages of a driver's own.
 impl Connection {
-    /// A number for the next message, one more than that of the last one; the first is random. Drivers may
+    /// A random number for the next message. Drivers may
     /// use numbers of their own instead.
     pub fn next_request_id(&mut self) -> i32 {
         self.transport.next_request_id()

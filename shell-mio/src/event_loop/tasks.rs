@@ -49,8 +49,8 @@ impl EventLoop {
         }
     }
 
-    /// Polls every task that was spawned or woken, once. Tasks that are woken meanwhile are left to the
-    /// next turn.
+    /// Polls every task that was spawned or woken, once, after those that were stopped are gone: their sockets are closed
+    /// before new ones are opened in their place. Tasks that are woken meanwhile are left to the next turn.
     pub(crate) fn turn(&self) {
         self.fire_timers(Instant::now());
         let (spawned, stopped, mut woken) = {
@@ -66,16 +66,16 @@ impl EventLoop {
         let mut tasks = self.inner.tasks();
         woken.sort_unstable();
         woken.dedup();
-        for number in woken {
-            tasks.poll(number);
-        }
+        let new: Vec<_> = spawned.iter().map(|(number, _)| *number).collect();
         for (number, work) in spawned {
             tasks.add(number, work, &self.inner);
-            tasks.poll(number);
         }
-        // After the others: a task may be spawned and stopped between two turns.
+        // A task may be spawned and stopped between two turns.
         for number in stopped {
             tasks.remove(number);
+        }
+        for number in woken.into_iter().chain(new) {
+            tasks.poll(number);
         }
     }
 

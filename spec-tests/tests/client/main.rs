@@ -2,6 +2,7 @@
 
 mod aws;
 mod bad_input;
+mod certificate_files;
 mod churn;
 mod closing;
 mod contract;

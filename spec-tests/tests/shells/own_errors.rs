@@ -1,5 +1,7 @@
 //! A driver's own error type, through a pool with real sockets.
 
+use std::time::Duration;
+
 use cenote_core::error::{ConnectionError, PoolError, RetryWrites, Stage};
 use cenote_core::uri::ConnectionString;
 use cenote_endpoint::{Endpoint, ListenOptions, Settings, User};
@@ -36,6 +38,10 @@ impl<R: Network> Connector<R> for Driver<R> {
         let connection = target.connection_id;
         let connected = self.0.connect(target, reporter).await;
         connected.map_err(|error| DriverError { connection, error })
+    }
+
+    fn connect_timeout(&self) -> Option<Duration> {
+        self.0.connect_timeout()
     }
 }
 

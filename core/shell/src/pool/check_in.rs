@@ -7,22 +7,24 @@ use cenote_core::error::{ConnectionError, Kind};
 use cenote_core::pool::{Health, Input};
 
 use super::driver::{InnerGuard, PoolDriver};
-use super::types::PooledSocket;
+use super::types::{Operation, PooledSocket};
 use crate::connection::Connector;
 use crate::runtime::Runtime;
 use crate::runtime::wake_list::WakeList;
 use crate::trace::PanicGuard;
 
 impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
-    /// Checks a connection in that cannot be used as it is.
+    /// Checks a connection in that cannot be used as it is: because its caller has given up a command, or something went
+    /// wrong with it.
     #[cold]
     #[inline(never)]
     pub(super) fn check_in_unfit(
         self: &Arc<Self>,
         conn: Box<PooledSocket<R, K>>,
         cause: ConnectionError,
+        is_given_up: bool,
     ) {
-        let health = self.health(&conn, cause);
+        let health = self.health(&conn, cause, is_given_up);
         self.check_in_by_input(self.lock(), conn, health);
     }
 
@@ -100,14 +102,20 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
         self.release_and_run(inner, context, wakes);
     }
 
-    /// Of a connection that cannot be used as it is: after a timeout its reply may still come.
-    fn health(&self, conn: &PooledSocket<R, K>, cause: ConnectionError) -> Health<ConnectionError> {
-        let is_in_doubt = conn.is_marked || conn.is_unfinished;
-        let has_timed_out = !is_in_doubt && matches!(cause.kind(), Kind::NetworkTimeout { .. });
+    /// Of a connection that cannot be used as it is: after a timeout, and when its caller has given up, its reply may still
+    /// come.
+    fn health(
+        &self,
+        conn: &PooledSocket<R, K>,
+        cause: ConnectionError,
+        is_given_up: bool,
+    ) -> Health<ConnectionError> {
+        let is_in_doubt = conn.is_marked || conn.operation == Operation::Runs;
+        let may_answer = is_given_up || matches!(cause.kind(), Kind::NetworkTimeout { .. });
         let ask = || self.connector().pending_response(&conn.connection);
         // After a panic the connection is not trusted.
         let pending = || catch_unwind(AssertUnwindSafe(ask)).unwrap_or_default();
-        match has_timed_out.then(pending).flatten() {
+        match (may_answer && !is_in_doubt).then(pending).flatten() {
             Some(request_id) => Health::PendingResponse { request_id, cause },
             None => Health::Errored(cause),
         }

@@ -15,7 +15,7 @@ use cenote_core::pool::{ConnId, Input, Purpose, ServiceId, WaiterId};
 
 use super::driver::PoolDriver;
 use super::fork::ForkTrigger;
-use super::types::PooledSocket;
+use super::types::{Operation, PooledSocket};
 use crate::connection::Connector;
 use crate::connection::interrupt::Interrupt;
 use crate::connection::operation::OperationOptions;
@@ -56,7 +56,7 @@ pub struct GuardParts<'c, R: Runtime, K: Connector<R>> {
     /// Hears when the pool interrupts the connection.
     pub interrupt: &'c Interrupt,
     error: &'c mut Option<ConnectionError>,
-    is_unfinished: &'c mut bool,
+    progress: &'c mut Operation,
 }
 
 impl<R: Runtime, K: Connector<R>> PooledConnection<R, K> {
@@ -168,11 +168,11 @@ impl<R: Runtime, K: Connector<R>> PooledConnection<R, K> {
             connection,
             interrupt,
             error,
-            is_unfinished,
+            operation: progress,
             is_marked: _,
             is_tracked: _,
         } = &mut **socket;
-        GuardParts { driver, id: *id, connection, interrupt, error, is_unfinished }
+        GuardParts { driver, id: *id, connection, interrupt, error, progress }
     }
 
     fn socket(&self) -> &PooledSocket<R, K> {
@@ -196,6 +196,17 @@ impl<R: Runtime, K: Connector<R>> GuardParts<'_, R, K> {
     pub fn interrupted(&self) -> InterruptedError {
         InterruptedError::new(Arc::clone(self.driver.address()))
     }
+}
+
+/// What an operation leaves behind that is dropped.
+#[derive(Clone, Copy)]
+enum IfDropped {
+    /// A connection of which nothing is known.
+    Broken,
+    /// One whose reply may still come.
+    MayAnswer,
+    /// What was there: a later one goes on.
+    Unchanged,
 }
 
 /// What the end of an operation means for its connection and its caller. A failure is shown to
@@ -241,16 +252,16 @@ impl<R: Runtime, K: Connector<R>> PooledConnection<R, K> {
         &'c mut self,
         operation: impl FnOnce(&'c mut K::Connection) -> Result<T, ConnectionError>,
     ) -> Result<T, OperationError> {
-        let GuardParts { driver, id, connection, interrupt, error, is_unfinished } = self.parts();
+        let GuardParts { driver, id, connection, interrupt, error, progress } = self.parts();
         // FK-03
         // In a child process nothing must be sent on a socket of the parent.
         if interrupt.has_happened() || driver.is_inherited() {
             return Err(InterruptedError::new(Arc::clone(driver.address())).into());
         }
         // An earlier operation that did not end is not made good by this one.
-        let was_unfinished = mem::replace(is_unfinished, true);
+        let before = mem::replace(progress, Operation::Runs);
         let outcome = operation(connection);
-        *is_unfinished = was_unfinished;
+        *progress = before;
         conclude(driver, id, interrupt, error, outcome)
     }
 }
@@ -282,7 +293,20 @@ impl<R: Runtime<Waiter = Waker>, K: Connector<R>> PooledConnection<R, K> {
     where
         F: Future<Output = Result<T, ConnectionError>>,
     {
-        self.run_operation(false, operation).await
+        self.run_operation(IfDropped::Broken, operation).await
+    }
+
+    /// As [`run`](Self::run), for one command. If it is dropped while its reply is to come, that may still come, and be
+    /// [read](Connector::drain).
+    #[cfg(feature = "tls")]
+    pub(crate) async fn run_command<'c, T, F>(
+        &'c mut self,
+        operation: impl FnOnce(&'c mut K::Connection) -> F,
+    ) -> Result<T, OperationError>
+    where
+        F: Future<Output = Result<T, ConnectionError>>,
+    {
+        self.run_operation(IfDropped::MayAnswer, operation).await
     }
 
     /// As [`run`](Self::run), for an operation that a later one continues after it was dropped. The connector
@@ -295,37 +319,45 @@ impl<R: Runtime<Waiter = Waker>, K: Connector<R>> PooledConnection<R, K> {
     where
         F: Future<Output = Result<T, ConnectionError>>,
     {
-        self.run_operation(true, operation).await
+        self.run_operation(IfDropped::Unchanged, operation).await
     }
 
     async fn run_operation<'c, T, F>(
         &'c mut self,
-        is_resumable: bool,
+        if_dropped: IfDropped,
         operation: impl FnOnce(&'c mut K::Connection) -> F,
     ) -> Result<T, OperationError>
     where
         F: Future<Output = Result<T, ConnectionError>>,
     {
         self.check_process()?;
-        let GuardParts { driver, id, connection, interrupt, error, is_unfinished } = self.parts();
+        let GuardParts { driver, id, connection, interrupt, error, progress } = self.parts();
         if interrupt.has_happened() {
             return Err(InterruptedError::new(Arc::clone(driver.address())).into());
         }
         // An earlier operation that did not end is not made good by this one.
-        let was_unfinished = *is_unfinished;
-        *is_unfinished |= !is_resumable;
+        let before = mem::replace(progress, Operation::Runs);
+        let meanwhile = match if_dropped {
+            IfDropped::Unchanged => before,
+            IfDropped::MayAnswer if before == Operation::Ended => Operation::Waits,
+            IfDropped::MayAnswer | IfDropped::Broken => Operation::Runs,
+        };
         let mut interrupted = std::pin::pin!(interrupt.happens());
         let mut operation = std::pin::pin!(operation(connection));
+        *progress = meanwhile;
         let outcome = std::future::poll_fn(|cx| {
             if interrupted.as_mut().poll(cx).is_ready() {
                 return Poll::Ready(None);
             }
-            operation.as_mut().poll(cx).map(Some)
+            *progress = Operation::Runs;
+            let polled = operation.as_mut().poll(cx);
+            *progress = meanwhile;
+            polled.map(Some)
         });
         let Some(outcome) = outcome.await else {
             return Err(InterruptedError::new(Arc::clone(driver.address())).into());
         };
-        *is_unfinished = was_unfinished;
+        *progress = before;
         conclude(driver, id, interrupt, error, outcome)
     }
 }
@@ -356,14 +388,16 @@ impl<R: Runtime, K: Connector<R>> Drop for PooledConnection<R, K> {
         };
         let unfinished = || {
             let text = "an operation was dropped, or panicked, before its end";
-            conn.is_unfinished.then(|| ConnectionError::protocol(Stage::Operation, text))
+            let is_unfinished = conn.operation != Operation::Ended;
+            is_unfinished.then(|| ConnectionError::protocol(Stage::Operation, text))
         };
-        let error = conn.error.take().or_else(interrupted).or_else(unfinished);
-        let error = error.or_else(|| self.driver.fault(&conn.connection));
+        let error = conn.error.take().or_else(interrupted);
+        let is_given_up = error.is_none() && conn.operation == Operation::Waits;
+        let error = error.or_else(unfinished).or_else(|| self.driver.fault(&conn.connection));
         match error {
             // Apart, because nearly every check-in is one of these.
             None => self.driver.check_in_healthy(conn),
-            Some(cause) => self.driver.check_in_unfit(conn, cause),
+            Some(cause) => self.driver.check_in_unfit(conn, cause, is_given_up),
         }
     }
 }

@@ -35,10 +35,19 @@ pub struct PooledSocket<R: Runtime, K: Connector<R>> {
     pub(super) error: Option<ConnectionError>,
     /// The caller has said so: no late reply makes it usable again.
     pub(super) is_marked: bool,
-    /// An operation has begun and not ended: it was dropped, or has panicked, or still runs.
-    pub(super) is_unfinished: bool,
+    pub(super) operation: Operation,
     /// The leak detector knows where it was checked out.
     pub(super) is_tracked: bool,
+}
+
+/// How far the last operation has come that needs the connection until its end.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Operation {
+    Ended,
+    /// A command waits. If it is dropped, its reply may still come.
+    Waits,
+    /// It runs, or is of the driver's own. If it panics or is dropped, nothing is known of the connection.
+    Runs,
 }
 
 impl<R: Runtime, K: Connector<R>> PooledSocket<R, K> {
@@ -53,7 +62,7 @@ impl<R: Runtime, K: Connector<R>> PooledSocket<R, K> {
             interrupt,
             error: None,
             is_marked: false,
-            is_unfinished: false,
+            operation: Operation::Ended,
             is_tracked: false,
         }
     }

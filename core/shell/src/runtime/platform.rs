@@ -38,14 +38,15 @@ pub fn since_1970() -> Duration {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }
 
-/// Numbers for the requests of a new connection, with a random beginning.
+/// Random numbers for the requests of a new connection.
 ///
 /// # Errors
 ///
 /// When the operating system has no entropy.
 pub fn request_ids() -> Result<RequestIds, ConnectionError> {
-    getrandom::u32()
-        .map(RequestIds::random)
+    let mut entropy = [0; 16];
+    getrandom::fill(&mut entropy)
+        .map(|()| RequestIds::random(u128::from_ne_bytes(entropy)))
         .map_err(|error| ConnectionError::configuration(Stage::Tcp, &error.to_string()))
 }
 

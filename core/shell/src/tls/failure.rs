@@ -114,7 +114,7 @@ fn explain(error: &CertificateError, f: &mut fmt::Formatter<'_>) -> fmt::Result 
         CertificateError::UnknownIssuer => f.write_str("is not of an authority that is trusted"),
         CertificateError::BadSignature => f.write_str(
             "has a signature that is not its issuer's, although a trusted authority has the name of \
-             the issuer; or the server does not have the key of the certificate",
+             the issuer; or the server does not have the key of the certificate, or a key is RSA of less than 2048 bits",
         ),
         CertificateError::Revoked => f.write_str("was revoked"),
         CertificateError::BadEncoding => f.write_str("is malformed"),
@@ -128,6 +128,9 @@ fn explain(error: &CertificateError, f: &mut fmt::Formatter<'_>) -> fmt::Result 
         | CertificateError::UnsupportedSignatureAlgorithmForPublicKeyContext { .. } => {
             f.write_str("has a signature of an algorithm that is not supported")
         }
+        error if is_other(error, "UnsupportedCertVersion") => f.write_str(
+            "is of X.509 version 1: it takes version 3, or tlsInsecure",
+        ),
         error if is_authority(error) => f.write_str(
             "is that of an authority itself (CA:TRUE), and tlsCAFile does not list exactly that one",
         ),
@@ -137,8 +140,12 @@ fn explain(error: &CertificateError, f: &mut fmt::Formatter<'_>) -> fmt::Result 
 
 /// Whether the server's certificate was refused as that of an authority.
 pub(super) fn is_authority(error: &CertificateError) -> bool {
-    // The error of the verifier has no text but its name.
-    matches!(error, CertificateError::Other(other) if other.to_string() == "CaUsedAsEndEntity")
+    is_other(error, "CaUsedAsEndEntity")
+}
+
+/// Errors of the verifier have no text but their names.
+fn is_other(error: &CertificateError, name: &str) -> bool {
+    matches!(error, CertificateError::Other(other) if other.to_string() == name)
 }
 
 /// A number of seconds, in days.

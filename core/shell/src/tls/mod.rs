@@ -1,23 +1,26 @@
 //! TLS as the options of a connection string ask for it (feature `tls`), on whatever stream.
 
 mod failure;
+mod pem;
+mod source;
+mod unparsed;
 mod verifier;
 
-use std::path::Path;
 use std::sync::Arc;
 
 use cenote_core::address::ServerAddress;
 use cenote_core::error::{ConnectionError, Stage};
 use cenote_core::uri::TlsOptions;
 use rustls::client::{ResolvesClientCert, WebPkiServerVerifier};
-use rustls::crypto::{CryptoProvider, ring};
-use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::crypto::ring;
+use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::sign::{CertifiedKey, SingleCertAndKey};
-use rustls::{ClientConfig, RootCertStore};
+use rustls::{ClientConfig, InconsistentKeys, RootCertStore};
 
 pub use self::failure::handshake_failed;
 pub(crate) use self::failure::{decided, tls_error};
+use self::pem::PemFile;
+pub(crate) use self::source::TlsSource;
 use self::verifier::{Trusted, Verifier};
 
 /// How to connect with TLS 1.2 or 1.3. Certificates and names are verified unless the connection
@@ -70,11 +73,12 @@ fn trusted(
     ca_file: Option<&str>,
 ) -> Result<(RootCertStore, Vec<CertificateDer<'static>>), ConnectionError> {
     let mut roots = RootCertStore::empty();
-    if let Some(file) = ca_file {
-        let listed = certificates("tlsCAFile", file)?;
+    if let Some(path) = ca_file {
+        let file = PemFile::read("tlsCAFile", path)?;
+        let listed = file.certificates()?;
         for certificate in &listed {
             let added = roots.add(certificate.clone());
-            added.map_err(|error| unusable("tlsCAFile", file, &error))?;
+            added.map_err(|_| file.unusable("a certificate in it is malformed"))?;
         }
         return Ok((roots, listed));
     }
@@ -93,33 +97,25 @@ fn client_certificate(
     options: &TlsOptions,
 ) -> Result<Option<Arc<dyn ResolvesClientCert>>, ConnectionError> {
     const OPTION: &str = "tlsCertificateKeyFile";
-    let Some(file) = &options.certificate_key_file else { return Ok(None) };
+    let Some(path) = &options.certificate_key_file else { return Ok(None) };
     if options.certificate_key_file_password.is_some() {
         let reason = "tlsCertificateKeyFilePassword: encrypted keys are not supported, give a \
                       file with a plain one";
         return Err(ConnectionError::configuration(Stage::TlsCertificate, reason));
     }
-    let chain = certificates(OPTION, file)?;
-    let key = PrivateKeyDer::from_pem_file(file).map_err(|error| unusable(OPTION, file, &error))?;
-    let provider: &CryptoProvider = &ring::default_provider();
-    let certified = CertifiedKey::from_der(chain, key, provider)
-        .map_err(|error| unusable(OPTION, file, &error))?;
-    Ok(Some(Arc::new(SingleCertAndKey::from(certified))))
-}
-
-fn certificates(option: &str, file: &str) -> Result<Vec<CertificateDer<'static>>, ConnectionError> {
-    let certificates = CertificateDer::pem_file_iter(Path::new(file))
-        .and_then(Iterator::collect::<Result<Vec<_>, _>>)
-        .map_err(|error| unusable(option, file, &error))?;
-    if certificates.is_empty() {
-        return Err(unusable(option, file, &"it holds no certificate"));
+    let file = PemFile::read(OPTION, path)?;
+    let (chain, key) = (file.certificates()?, file.key()?);
+    let key = ring::default_provider().key_provider.load_private_key(key).map_err(|_| {
+        file.unusable(
+            "TLS cannot sign with its key: it takes RSA of 2048 to 4096 bits, ECDSA of P-256 or P-384, and Ed25519",
+        )
+    })?;
+    // A certificate that is not parsed here, as those of X.509 version 1, is the server's to judge.
+    let certified = CertifiedKey::new(chain, key);
+    if certified.keys_match() == Err(InconsistentKeys::KeyMismatch.into()) {
+        return Err(file.unusable("its key is not that of its first certificate"));
     }
-    Ok(certificates)
-}
-
-fn unusable(option: &str, file: &str, error: &dyn std::fmt::Display) -> ConnectionError {
-    let reason = format!("{option}: {file}: {error}");
-    ConnectionError::configuration(Stage::TlsCertificate, &reason)
+    Ok(Some(Arc::new(SingleCertAndKey::from(certified))))
 }
 
 /// What TLS itself refuses before anything was sent.

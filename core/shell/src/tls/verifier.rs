@@ -6,12 +6,16 @@ use std::time::Duration;
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{WebPkiServerVerifier, verify_server_name};
-use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
+use rustls::crypto::{
+    CryptoProvider, verify_tls12_signature, verify_tls13_signature,
+    verify_tls13_signature_with_raw_key,
+};
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
 use rustls::{CertificateError, DigitallySignedStruct, Error, SignatureScheme};
 
 use super::failure::is_authority;
+use super::unparsed;
 
 /// The server has to have the key that belongs to the certificate that it shows.
 #[derive(Debug)]
@@ -102,7 +106,9 @@ impl ServerCertVerifier for Verifier {
         match self {
             Self::AnyCertificate(provider) => {
                 let algorithms = &provider.signature_verification_algorithms;
-                verify_tls12_signature(message, certificate, signature, algorithms)
+                verify_tls12_signature(message, certificate, signature, algorithms).or_else(
+                    |error| unparsed::verify(message, certificate, signature, algorithms, error),
+                )
             }
             Self::Trusted(trusted) => {
                 trusted.authorities.verify_tls12_signature(message, certificate, signature)
@@ -119,7 +125,12 @@ impl ServerCertVerifier for Verifier {
         match self {
             Self::AnyCertificate(provider) => {
                 let algorithms = &provider.signature_verification_algorithms;
-                verify_tls13_signature(message, certificate, signature, algorithms)
+                verify_tls13_signature(message, certificate, signature, algorithms).or_else(
+                    |error| {
+                        let key = unparsed::public_key(certificate).ok_or(error)?;
+                        verify_tls13_signature_with_raw_key(message, &key, signature, algorithms)
+                    },
+                )
             }
             Self::Trusted(trusted) => {
                 trusted.authorities.verify_tls13_signature(message, certificate, signature)

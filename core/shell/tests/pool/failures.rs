@@ -26,6 +26,7 @@ on_all_runtimes!(
     a_load_balanced_pool_clears_the_service,
     a_load_balanced_connector_has_to_report_the_service,
     a_connection_whose_fault_check_panics_is_broken,
+    an_attempt_that_hangs_gives_its_permit_back,
     an_operation_that_panics_breaks_the_connection,
     an_operation_that_is_interrupted_fails_also_when_it_succeeds,
 );
@@ -243,6 +244,37 @@ fn a_load_balanced_connector_has_to_report_the_service<R: TestRuntime>() {
         assert!(cause.reason().contains("HandshakeReporter::handshaken"), "{cause}");
     }
     assert_eq!(pool.snapshot().total, 0);
+    pool.close();
+}
+
+/// A connector that never connects.
+struct Hangs;
+
+impl<R: Runtime> Connector<R> for Hangs {
+    type Connection = u64;
+    type Error = ConnectionError;
+
+    async fn connect(&self, _: Target<R>, _: HandshakeReporter) -> Result<u64, ConnectionError> {
+        std::future::pending().await
+    }
+
+    fn connect_timeout(&self) -> Option<Duration> {
+        Some(Duration::from_millis(50))
+    }
+}
+
+fn an_attempt_that_hangs_gives_its_permit_back<R: TestRuntime>() {
+    let address = "db.example.com".parse().expect("an address");
+    let options = at_most(4).with_max_connecting(1);
+    let pool = checked(Builder::<R::Pool<_>>::new(address, Hangs)).replace_options(options);
+    let pool = pool.build().expect("good options");
+    pool.ready();
+    for _ in 0..3 {
+        let error = pool.check_out().expect_err("it hangs");
+        let CheckOutError::EstablishFailed { cause } = error.error() else { panic!("{error}") };
+        assert!(cause.is_timeout(), "{cause}");
+    }
+    assert_eq!((pool.snapshot().total, pool.snapshot().connections_created), (0, 3));
     pool.close();
 }
 

@@ -3,8 +3,11 @@
 use std::io;
 use std::sync::Arc;
 
+use rustls::crypto::ring;
 use rustls::server::WebPkiClientVerifier;
-use rustls::{RootCertStore, ServerConfig, crypto::ring};
+use rustls::sign::{CertifiedKey, SingleCertAndKey};
+use rustls::version::TLS12;
+use rustls::{ALL_VERSIONS, RootCertStore, ServerConfig};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
@@ -19,6 +22,8 @@ pub struct TlsOptions {
     /// Whether a client without a certificate of the endpoint's authority is turned away; by
     /// default it is not.
     pub requires_client_certificate: bool,
+    /// Whether it speaks TLS 1.2 alone.
+    pub only_tls_1_2: bool,
 }
 
 pub(super) struct Tls {
@@ -50,10 +55,15 @@ impl Tls {
             };
             let verifier =
                 verifier.build().map_err(|error| rustls::Error::General(error.to_string()))?;
-            ServerConfig::builder_with_provider(provider)
-                .with_safe_default_protocol_versions()?
+            // Whether it is parsed, and fits the key, is the client's to find out.
+            let key = provider.key_provider.load_private_key(identity.key)?;
+            let certified = SingleCertAndKey::from(CertifiedKey::new(identity.chain, key));
+            let versions: &[_] = if options.only_tls_1_2 { &[&TLS12] } else { ALL_VERSIONS };
+            let config = ServerConfig::builder_with_provider(provider)
+                .with_protocol_versions(versions)?
                 .with_client_cert_verifier(verifier)
-                .with_single_cert(identity.chain, identity.key)
+                .with_cert_resolver(Arc::new(certified));
+            Ok(config)
         })?;
         Ok(Self { acceptor: TlsAcceptor::from(Arc::new(config)), certificates })
     }

@@ -27,6 +27,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
+use std::time::Duration;
 
 use cenote_core::address::ServerAddress;
 use cenote_core::connect::{
@@ -34,11 +35,11 @@ use cenote_core::connect::{
 };
 use cenote_core::error::{ConnectionError, Stage};
 use cenote_core::uri::{ConnectionString, Credential};
-use rustls::{ClientConfig, ClientConnection};
+use rustls::ClientConnection;
 
 use self::handshake::{Handshake, handshake, with_aws_keys};
 use self::limit::Limit;
-use self::messages::Messages;
+use self::messages::{Messages, hold};
 use self::resolve::Resolver;
 use self::settings::Settings;
 use super::connector::{Connector, DrainReporter, HandshakeReporter, Target};
@@ -51,7 +52,7 @@ use crate::connection::transport_error::TransportError;
 use crate::oidc::TokenCallback;
 use crate::runtime::Network;
 use crate::runtime::platform::request_ids;
-use crate::tls;
+use crate::tls::{self, TlsSource};
 
 use self::last_addresses::LastAddresses;
 pub use self::monitoring::{Greeting, Monitoring};
@@ -90,7 +91,7 @@ pub use self::transport::{ByteLayer, Transport};
 /// ```
 pub struct MongoConnector<R> {
     settings: Arc<Settings>,
-    tls: Option<Arc<ClientConfig>>,
+    tls: Option<Arc<TlsSource>>,
     resolver: Option<Arc<Resolver>>,
     last_addresses: Arc<LastAddresses>,
     runtime: PhantomData<fn() -> R>,
@@ -120,10 +121,10 @@ impl<R> MongoConnector<R> {
     }
 
     fn with_settings(uri: &ConnectionString, settings: Settings) -> Result<Self, ConnectionError> {
-        let tls = uri.tls.enabled().then(|| tls::config(&uri.tls)).transpose()?.map(Arc::new);
+        let tls = uri.tls.enabled().then(|| TlsSource::new(uri.tls.clone())).transpose()?;
         Ok(Self {
             settings: Arc::new(settings),
-            tls,
+            tls: tls.map(Arc::new),
             resolver: None,
             last_addresses: Arc::default(),
             runtime: PhantomData,
@@ -205,10 +206,13 @@ impl<R> MongoConnector<R> {
     }
 }
 
+/// How long a new connection waits for the files of TLS to be looked at: a file system may hang.
+const LOOK_AT_FILES: Duration = Duration::from_secs(1);
+
 impl<R: Network> MongoConnector<R> {
     /// Does the handshake on a socket that is already connected, such as one through a tunnel: for
     /// a [`Connector`] that opens its own sockets, calls this, and forwards [`Connector::fault`],
-    /// [`Connector::idle_fault`] and [`Connector::interrupter`] to this connector's.
+    /// [`Connector::idle_fault`], [`Connector::connect_timeout`] and [`Connector::interrupter`] to this connector's.
     ///
     /// The target's deadline and `connectTimeoutMS` from now on limit the whole, and each command
     /// has the time that [`MongoConnector`] describes. To count the time of connecting too, move
@@ -233,7 +237,8 @@ impl<R: Network> MongoConnector<R> {
         self.finish(Messages { runtime, stream, transport }, target, limit, reporter).await
     }
 
-    /// Connects, up to TLS.
+    /// Connects, up to TLS. To be boxed, as [`handshake()`] is: the task of a connection is many times as large with it,
+    /// for as long as it runs.
     async fn open(
         &self,
         runtime: &R,
@@ -244,10 +249,16 @@ impl<R: Network> MongoConnector<R> {
     ) -> Result<Messages<R>, ConnectionError> {
         let mut transport = transport.with_request_ids(request_ids()?);
         let stream = self.dial(runtime, address, limit, stages).await?;
-        if let Some(config) = &self.tls {
+        if let Some(source) = &self.tls {
             stages.enter(Stage::TlsIo);
+            if source.has_files() {
+                let source = Arc::clone(source);
+                let refreshed = runtime.unblock(move || source.refresh());
+                // Otherwise the files count as they were.
+                let _ = hold(runtime, Limit::each(Some(LOOK_AT_FILES)), refreshed).await;
+            }
             let name = tls::server_name(address)?;
-            let tls = ClientConnection::new(Arc::clone(config), name).map_err(tls::refused)?;
+            let tls = ClientConnection::new(source.config(), name).map_err(tls::refused)?;
             transport.start_tls(tls);
         }
         let mut messages = Messages { runtime: runtime.clone(), stream, transport };
@@ -273,9 +284,9 @@ impl<R: Network> MongoConnector<R> {
             with_aws_keys(&messages.runtime, settings, settings.options(), limit).await?;
         let api = options.server_api;
         let opened_with = Arc::clone(&options);
-        let Handshake { description, token, .. } =
-            handshake(&mut messages, settings, &target.address, options, limit, Some(reporter))
-                .await?;
+        let address = &target.address;
+        let login = handshake(&mut messages, settings, address, options, limit, Some(reporter));
+        let Handshake { description, token, .. } = Box::pin(login).await?;
         messages.transport.declare(api);
         let login = Reauthentication::new(settings, opened_with, &description, token);
         R::Connection::from_opened(Connection::new(
@@ -304,6 +315,11 @@ impl<R: Network> Connector<R> for MongoConnector<R> {
         self.settings.check()
     }
 
+    /// It ends by `connectTimeoutMS`, which callbacks of the application do not count to.
+    fn connect_timeout(&self) -> Option<Duration> {
+        None
+    }
+
     async fn connect(
         &self,
         target: Target<R>,
@@ -311,8 +327,8 @@ impl<R: Network> Connector<R> for MongoConnector<R> {
     ) -> Result<R::Connection, ConnectionError> {
         let limit = self.limit(&target);
         let (transport, stages) = (Transport::new(), reporter.stages());
-        let messages =
-            self.open(&target.runtime, &target.address, transport, limit, stages).await?;
+        let opening = self.open(&target.runtime, &target.address, transport, limit, stages);
+        let messages = Box::pin(opening).await?;
         self.finish(messages, &target, limit, &reporter).await
     }
 

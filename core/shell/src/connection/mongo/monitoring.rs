@@ -45,10 +45,11 @@ impl<R: Network> MongoConnector<R> {
     ) -> Result<Greeting<R>, ConnectionError> {
         let limit = self.settings.opening(R::now(), None);
         let (transport, stages) = (Transport::lenient(), Stages::default());
-        let mut messages = self.open(runtime, address, transport, limit, &stages).await?;
+        let opening = self.open(runtime, address, transport, limit, &stages);
+        let mut messages = Box::pin(opening).await?;
         let options = self.settings.monitor_options();
-        let Handshake { description: hello, round_trip, .. } =
-            handshake(&mut messages, &self.settings, address, options, limit, None).await?;
+        let greeting = handshake(&mut messages, &self.settings, address, options, limit, None);
+        let Handshake { description: hello, round_trip, .. } = Box::pin(greeting).await?;
         Ok(Greeting { connection: Monitoring { messages }, hello, round_trip })
     }
 }

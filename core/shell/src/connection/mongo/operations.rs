@@ -89,7 +89,8 @@ impl<R: Network> OpenedConnection<R> for Connection<R> {
     }
 
     fn pending_response(&self) -> Option<i32> {
-        self.messages.transport.pending_response()
+        let is_open = self.reauthentication.as_ref().is_some_and(|it| it.is_open());
+        if is_open { None } else { self.messages.transport.pending_response() }
     }
 
     fn reopen(self, _runtime: &R) -> io::Result<Self> {
@@ -296,7 +297,7 @@ impl<R: Network> Connection<R> {
 
 /// Messages of a driver's own.
 impl<R: Network> Connection<R> {
-    /// A number for the next message, one more than that of the last one; the first is random. A driver
+    /// A random number for the next message. A driver
     /// may use numbers of its own instead.
     pub fn next_request_id(&mut self) -> i32 {
         self.messages.transport.next_request_id()

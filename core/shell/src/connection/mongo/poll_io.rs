@@ -6,11 +6,17 @@ use std::task::{Context, Poll};
 
 use futures_io::{AsyncRead, AsyncWrite};
 
-/// A stream during one poll: what is pending would block, and wakes the task later.
+/// A stream during one poll: what is pending would block, and wakes the task later. So does what a peer sends without a
+/// pause: after some reads others have a turn, on every runtime.
 pub(super) struct PollIo<'a, 'b, S> {
     stream: &'a mut S,
     cx: &'a mut Context<'b>,
+    /// How often it may be read or written still.
+    left: u32,
 }
+
+/// About a megabyte.
+const AT_ONCE: u32 = 64;
 
 /// Repeats `step` until it is done or pending.
 pub(super) fn poll_steps<S: AsyncRead + AsyncWrite + Unpin, T>(
@@ -18,8 +24,9 @@ pub(super) fn poll_steps<S: AsyncRead + AsyncWrite + Unpin, T>(
     cx: &mut Context<'_>,
     mut step: impl FnMut(&mut PollIo<'_, '_, S>) -> io::Result<T>,
 ) -> Poll<io::Result<T>> {
+    let mut io = PollIo { stream, cx, left: AT_ONCE };
     loop {
-        match step(&mut PollIo { stream, cx }) {
+        match step(&mut io) {
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
             Err(error) if error.kind() == ErrorKind::WouldBlock => return Poll::Pending,
             outcome => return Poll::Ready(outcome),
@@ -32,6 +39,11 @@ impl<S: Unpin> PollIo<'_, '_, S> {
         &mut self,
         operation: impl FnOnce(Pin<&mut S>, &mut Context<'_>) -> Poll<io::Result<T>>,
     ) -> io::Result<T> {
+        let Some(left) = self.left.checked_sub(1) else {
+            self.cx.waker().wake_by_ref();
+            return Err(ErrorKind::WouldBlock.into());
+        };
+        self.left = left;
         match operation(Pin::new(self.stream), self.cx) {
             Poll::Ready(outcome) => outcome,
             Poll::Pending => Err(ErrorKind::WouldBlock.into()),

@@ -73,8 +73,9 @@ where
         options: OperationOptions,
     ) -> Result<RawDocumentBuf, OperationError> {
         let options = self.with_round_trip(options);
-        let reply =
-            self.run(|connection| connection.command_with(database, command, options)).await?;
+        let sent =
+            self.run_command(|connection| connection.command_with(database, command, options));
+        let reply = sent.await?;
         Ok(self.show_write_concern_error(reply))
     }
 

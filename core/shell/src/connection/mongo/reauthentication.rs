@@ -24,6 +24,8 @@ pub struct Reauthentication {
     options: Arc<EstablishOptions>,
     /// The specification's connection cache.
     token: Option<AccessToken>,
+    /// A conversation has begun and not ended well: whatever comes, the connection is not authenticated.
+    is_open: bool,
 }
 
 impl Reauthentication {
@@ -35,7 +37,7 @@ impl Reauthentication {
         token: Option<AccessToken>,
     ) -> Option<Box<Self>> {
         let settings = Arc::clone(settings);
-        description.mechanism.map(|_| Box::new(Self { settings, options, token }))
+        description.mechanism.map(|_| Box::new(Self { settings, options, token, is_open: false }))
     }
 
     /// Whether a command failed because the server asks for it.
@@ -53,6 +55,7 @@ impl Reauthentication {
         &mut self,
         description: &ConnectionDescription,
     ) -> Result<Establish, ConnectionError> {
+        self.is_open = true;
         if let (Some(tokens), Some(expired)) = (self.settings.tokens(), self.token.take()) {
             tokens.invalidate(&expired);
         }
@@ -100,6 +103,13 @@ impl Reauthentication {
     /// The machine is done.
     pub fn done(&mut self, establish: &Establish) {
         self.token = establish.access_token().cloned();
+        self.is_open = false;
+    }
+
+    /// Whether a conversation was begun and not brought to its end: no late reply makes the connection usable then.
+    #[must_use]
+    pub const fn is_open(&self) -> bool {
+        self.is_open
     }
 
     pub(super) fn settings(&self) -> Arc<Settings> {

@@ -36,6 +36,10 @@ impl Connector<Tokio> for Slow {
         tokio::spawn(serve(far, self.delay));
         self.mongo.establish(near, &target, &reporter).await
     }
+
+    fn connect_timeout(&self) -> Option<Duration> {
+        self.mongo.connect_timeout()
+    }
 }
 
 async fn serve(mut stream: DuplexStream, delay: Duration) -> std::io::Result<()> {
