@@ -6,7 +6,7 @@ use std::error::Error;
 use std::thread;
 
 use cenote_mio::Pool;
-use cenote_mio::bson::rawdoc;
+use cenote_mio::bson::{Document, rawdoc};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let uri = std::env::args().nth(1).ok_or("usage: ping_mio URI")?;
@@ -16,8 +16,8 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     let work = |number: u32| {
         let mut connection = pool.check_out()?;
-        let reply = connection.command("admin", &rawdoc! { "ping": 1 })?;
-        println!("thread {number} on connection {}: {reply:?}", connection.id());
+        let reply = Document::try_from(connection.command("admin", &rawdoc! { "ping": 1 })?)?;
+        println!("thread {number} on connection {}: {reply}", connection.id());
         Ok::<_, Box<dyn Error + Send + Sync>>(())
     };
     thread::scope(|scope| {

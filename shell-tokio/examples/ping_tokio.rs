@@ -3,7 +3,7 @@
 //! `cargo run --release --bin cenote -- endpoint --tls --auth app:pencil` prints a URI to use.
 
 use cenote_tokio::Pool;
-use cenote_tokio::bson::rawdoc;
+use cenote_tokio::bson::{Document, rawdoc};
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -18,7 +18,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
             tokio::spawn(async move {
                 let mut connection = pool.check_out().await?;
                 let reply = connection.command("admin", &rawdoc! { "ping": 1 }).await?;
-                println!("task {task} on connection {}: {reply:?}", connection.id());
+                let reply = Document::try_from(reply)?;
+                println!("task {task} on connection {}: {reply}", connection.id());
                 Ok::<_, Box<dyn std::error::Error + Send + Sync>>(())
             })
         })

@@ -1,5 +1,7 @@
 //! Connections with sockets, which the pool looks at before it hands them out, or does not.
 
+use std::time::Duration;
+
 use cenote_core::error::ConnectionError;
 use cenote_shell::connection::{
     Connector, HandshakeReporter, MongoConnector, OpenedConnection, Target,
@@ -22,6 +24,10 @@ impl<R: Network, const LOOKS: bool> Connector<R> for OnSocket<R, LOOKS> {
         reporter: HandshakeReporter,
     ) -> Result<R::Connection, ConnectionError> {
         self.0.connect(target, reporter).await
+    }
+
+    fn connect_timeout(&self) -> Option<Duration> {
+        self.0.connect_timeout()
     }
 
     fn fault(&self, connection: &R::Connection) -> Option<ConnectionError> {

@@ -705,6 +705,16 @@ fn a_server_that_cannot_be_reached_is_shown_with_advice() {
     }
 }
 
+#[test]
+fn a_server_of_another_set_ends_it_at_once() {
+    let endpoint = Endpoint::start(Settings::default(), ListenOptions::default()).unwrap();
+    let uri = format!("mongodb://{}/?replicaSet=rs1", endpoint.address());
+    let output = run(&[&uri]);
+    let error = String::from_utf8(output.stderr).expect("text");
+    assert_eq!(output.status.code(), Some(2), "{error}");
+    assert!(error.contains(" cannot be used: ") && error.contains("not to `rs1`"), "{error}");
+}
+
 /// Answers whatever comes as a server of HTTP does, and goes with the test.
 fn web_server() -> std::net::SocketAddr {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a socket");

@@ -177,14 +177,18 @@ impl<R: Network<Connection = Connection<R>> + CurrentRuntime> Client<R> {
     /// # Errors
     ///
     /// There is no such server within `serverSelectionTimeoutMS`, no connection, or the command failed.
-    /// [`ClientError::labels`] has the labels for a driver.
+    /// [`ClientError::labels`] has the labels for a driver. A write that the server refuses is none of these: the reply has
+    /// it, and [`CommandError::of_writes`](cenote_core::error::CommandError::of_writes) finds it.
     ///
     /// ```no_run
     /// use bson::rawdoc;
+    /// use cenote_tokio::CommandError;
     ///
     /// # async fn example(client: cenote_tokio::Client) -> Result<(), Box<dyn std::error::Error>> {
     /// let reply = client.command("shop", &rawdoc! { "insert": "orders", "documents": [{}] }).await?;
-    /// println!("{reply:?}");
+    /// for (document, error) in CommandError::of_writes(&reply) {
+    ///     eprintln!("not written: {document:?}: {error}");
+    /// }
     /// # Ok(())
     /// # }
     /// ```

@@ -1,13 +1,19 @@
 //! What subscribers of a client and the log are told.
 
+use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex};
 
 use bson::oid::ObjectId;
+use cenote_core::address::ServerAddress;
 use cenote_core::client::machine::Event;
 use cenote_core::client::{HeartbeatEvent, TopologyEvent};
+use cenote_core::error::{ConnectionError, Stage};
 use cenote_core::log::LogSettings;
+use cenote_core::topology;
 
 use crate::log::{OF_ENVIRONMENT, topology as log};
+use crate::runtime::Lock;
 
 type Subscriber<T> = Box<dyn Fn(&T) + Send + Sync>;
 
@@ -25,13 +31,18 @@ pub(super) struct Teller {
     id_text: String,
     settings: LogSettings,
     subscribers: SdamSubscribers,
+    /// Which servers were refused, and at which stage, as the log was told.
+    refused: Mutex<BTreeSet<(Arc<ServerAddress>, Stage)>>,
 }
+
+/// So many refusals of a client are told: a member may name others each time.
+const REFUSALS_MAX: usize = 1_000;
 
 impl Teller {
     pub(super) fn new(settings: Option<LogSettings>, subscribers: SdamSubscribers) -> Self {
         let id = ObjectId::new();
         let settings = settings.unwrap_or_else(|| *OF_ENVIRONMENT);
-        Self { id, id_text: id.to_hex(), settings, subscribers }
+        Self { id, id_text: id.to_hex(), settings, subscribers, refused: Mutex::default() }
     }
 
     /// Unique among the clients of the process, and others.
@@ -47,6 +58,9 @@ impl Teller {
     /// To be called without a lock: subscribers may take long, and may panic.
     pub(super) fn tell(&self, event: Event) {
         let topology_id = self.id;
+        if let Event::Topology(event) = &event {
+            self.warn(event);
+        }
         if log::is_wanted() {
             self.log(&event);
         }
@@ -59,6 +73,28 @@ impl Teller {
                 call_each(&self.subscribers.topology, &TopologyEvent { topology_id, event });
             }
             Event::Heartbeat { .. } | Event::Topology(_) | Event::ToTopology(_) => {}
+        }
+    }
+
+    /// The first time that a server is refused at a stage: it may be why an application does not start, long before
+    /// callers have waited for `serverSelectionTimeoutMS`.
+    fn warn(&self, event: &topology::Event) {
+        if let topology::Event::ServerDescriptionChanged { address, new, .. } = event {
+            let refused = new.error.iter().filter(|error| error.is_refusal());
+            refused.for_each(|error| self.warn_of(address, error));
+        }
+        if let topology::Event::TopologyDescriptionChanged { new, .. } = event {
+            new.excluded().for_each(|(address, error)| self.warn_of(address, error));
+        }
+    }
+
+    fn warn_of(&self, address: &Arc<ServerAddress>, error: &ConnectionError) {
+        let is_new = {
+            let mut refused = Lock::lock(&self.refused);
+            refused.len() < REFUSALS_MAX && refused.insert((Arc::clone(address), error.stage()))
+        };
+        if is_new {
+            log::server_refused(address, &self.id_text, error);
         }
     }
 

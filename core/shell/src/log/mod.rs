@@ -87,6 +87,12 @@ pub fn server_not_added(address: &ServerAddress, error: &impl std::fmt::Display)
     warn!(target: TARGET, serverHost = address.host(), serverPort = address.port(), "Server found, but its pool cannot be built: {error}");
 }
 
+/// A certificate or a key has changed, and cannot be used.
+#[cfg(feature = "tls")]
+pub fn tls_not_renewed(error: &ConnectionError) {
+    warn!(target: TARGET, "TLS goes on with the files as they were: {error}");
+}
+
 /// Not a message of the specification: a connection is perhaps leaked.
 pub fn leak(
     address: &ServerAddress,

@@ -1,6 +1,8 @@
-//! What a client and its monitors tell, through `tracing`: target `cenote::topology`, level DEBUG.
+//! What a client and its monitors tell, through `tracing`: target `cenote::topology`, level DEBUG, and WARN for what is
+//! wrong.
 
 use cenote_core::address::ServerAddress;
+use cenote_core::error::ConnectionError;
 use cenote_core::log::{LogRecord, LogSettings};
 use cenote_core::{monitor, topology};
 use tracing::level_filters::LevelFilter;
@@ -48,6 +50,21 @@ fn log<'a>(record: impl FnOnce() -> Option<LogRecord<'a>>) {
             failure = text(&record, "failure"),
             previousDescription = text(&record, "previousDescription"),
             newDescription = text(&record, "newDescription"),
+        );
+    });
+}
+
+/// Not a message of the specification: a server is there, and cannot be used.
+#[cold]
+pub fn server_refused(address: &ServerAddress, topology_id: &str, error: &ConnectionError) {
+    contained(|| {
+        warn!(
+            target: TARGET,
+            topologyId = topology_id,
+            serverHost = address.host(),
+            serverPort = address.port(),
+            "Server cannot be used: {}",
+            error.with_advice()
         );
     });
 }

@@ -1,5 +1,8 @@
 //! What clients log about servers.
 
+use std::thread;
+use std::time::Duration;
+
 use cenote_endpoint::{
     Endpoint, Fault, ListenOptions, LoadBalanced, ReplicaSet, Script, Settings, Topology,
 };
@@ -70,6 +73,46 @@ fn behind_a_load_balancer(messages: &Messages, make: Make) {
     let [unknown, known] =
         [unknown, known].map(|description| format!("LoadBalanced: {address}: {description}"));
     assert_eq!(descriptions, [unknown, known, "Unknown".to_owned()]);
+}
+
+/// Once for each server and reason, however often it is checked, and before any caller gives up.
+#[test]
+fn a_server_that_is_refused_is_told_at_once() {
+    alone(|| {
+        let messages = Messages::collect(TARGET, Level::WARN);
+        for make in ON_ALL_RUNTIMES {
+            messages.clear();
+            let tls =
+                Endpoint::start(Settings::default(), ListenOptions::with_tls()).expect("it starts");
+            let topology = Topology::ReplicaSet(ReplicaSet::primary("rs0"));
+            let settings = Settings { topology, ..Settings::default() };
+            let other = Endpoint::start(settings, ListenOptions::default()).expect("it starts");
+            let uris = [
+                (
+                    format!("mongodb://{}/?tls=true&heartbeatFrequencyMS=500", tls.address()),
+                    "tlsCAFile",
+                ),
+                (format!("mongodb://{}/?replicaSet=rs1", other.address()), "not to `rs1`"),
+            ];
+            for (number, (uri, advice)) in uris.iter().enumerate() {
+                let client = make(uri);
+                while messages.all().len() <= number {
+                    thread::yield_now();
+                }
+                // Checked again and again.
+                thread::sleep(Duration::from_millis(1_200));
+                client.close();
+                let all = messages.all();
+                assert_eq!(all.len(), number + 1, "{all:#?}");
+                let text = &all[number]["message"];
+                assert!(
+                    text.starts_with("Server cannot be used: ") && text.contains(advice),
+                    "{text}"
+                );
+                assert_eq!(all[number]["level"], "WARN");
+            }
+        }
+    });
 }
 
 // LG-49, SE-04, SE-07, SE-09, SE-10
