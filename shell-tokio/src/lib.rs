@@ -71,7 +71,6 @@
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
-mod look_ups;
 mod runtime;
 mod stream;
 

@@ -1,7 +1,7 @@
 use std::convert::Infallible;
 use std::future::Future;
 use std::io;
-use std::net::{SocketAddr, ToSocketAddrs};
+use std::net::SocketAddr;
 use std::panic::catch_unwind;
 use std::sync::mpsc;
 use std::task::{Context, Poll, Waker, ready};
@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use cenote_shell::connection::dial::prepare;
 use cenote_shell::event::PoolEvent;
 use cenote_shell::runtime::fork::ForkError;
+use cenote_shell::runtime::system_resolver::SystemResolver;
 use cenote_shell::runtime::{CurrentRuntime, Network, Runtime};
 use tokio::net::TcpStream;
 use tokio::runtime::Handle;
@@ -18,19 +19,18 @@ use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::oneshot;
 use tokio::task::{AbortHandle, JoinSet, coop};
 
-use crate::look_ups::LookUps;
 use crate::stream::{self, OpenStream, TokioIo};
 
 /// A tokio runtime that pools and clients live on.
 #[derive(Clone, Debug)]
 pub struct Tokio {
     handle: Handle,
-    look_ups: LookUps,
+    resolver: SystemResolver,
 }
 
 impl From<Handle> for Tokio {
     fn from(handle: Handle) -> Self {
-        Self { handle, look_ups: LookUps::default() }
+        Self { handle, resolver: SystemResolver::default() }
     }
 }
 
@@ -134,8 +134,7 @@ impl Network for Tokio {
     type Connection = cenote_shell::connection::Connection<Self>;
 
     async fn resolve(&self, host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
-        let name = (host.to_owned(), port);
-        self.look_ups.run(move || name.to_socket_addrs().map(Iterator::collect)).await
+        self.resolver.resolve(host, port).await
     }
 
     async fn connect(&self, address: SocketAddr) -> io::Result<Box<dyn TokioIo>> {

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use futures_channel::oneshot;
 
-use super::{EventLoop, Owner};
+use super::EventLoop;
 use crate::loop_thread::Running;
 
 /// The threads that run work for tasks, until they have ended.
@@ -25,19 +25,20 @@ impl EventLoop {
         work: impl FnOnce() -> R + Send + 'static,
     ) -> io::Result<R> {
         let (sender, receiver) = oneshot::channel();
+        self.check_threads()?;
         // The receiver may be gone.
-        let started = self.start_helper(move || drop(sender.send(work())))?;
+        let started = Running::start("cenote-helper", move || drop(sender.send(work())))?;
         self.inner.helpers.add(started);
         receiver.await.map_err(|_| io::Error::other("the work on the helper thread panicked"))
     }
 
-    /// Starts a thread that closing the pool does not wait for.
-    pub(super) fn start_helper(&self, work: impl FnOnce() + Send + 'static) -> io::Result<Running> {
-        if self.inner.owner == Owner::Application {
+    /// Whether there may be threads.
+    pub(super) fn check_threads(&self) -> io::Result<()> {
+        if self.is_embedded() {
             let reason = "an embedded pool has no threads of its own";
             return Err(io::Error::new(ErrorKind::Unsupported, reason));
         }
-        Running::start("cenote-helper", work)
+        Ok(())
     }
 
     /// Waits for the end of the threads that run [work](Self::on_thread), until `deadline` at most.

@@ -1,18 +1,16 @@
 //! The event loop on which connections are opened and servers monitored. It knows nothing of pools.
 //!
 //! ```text
-//! mod               the handle: what other threads put into the loop's queues
-//! tasks             one turn: polls every task that was woken
-//! sleep             timers
-//! watched           a socket that is registered with the loop
-//! socket            TCP or Unix domain socket
-//! helper_thread     work that blocks, on a thread of its own
-//! resolver_threads  name resolution on threads, more where answers do not come
-//! runtime           the loop as a cenote_shell::runtime::Runtime and Network
+//! mod            the handle: what other threads put into the loop's queues
+//! tasks          one turn: polls every task that was woken
+//! sleep          timers
+//! watched        a socket that is registered with the loop
+//! socket         TCP or Unix domain socket
+//! helper_thread  work that blocks, on a thread of its own
+//! runtime        the loop as a cenote_shell::runtime::Runtime and Network
 //! ```
 
 mod helper_thread;
-mod resolver_threads;
 mod runtime;
 mod sleep;
 mod socket;
@@ -30,11 +28,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 use std::time::{Duration, Instant};
 
+use cenote_shell::runtime::system_resolver::SystemResolver;
 use mio::{Registry, Token};
 use slab::Slab;
 
 use self::helper_thread::HelperThreads;
-use self::resolver_threads::ResolverThreads;
 pub(crate) use self::runtime::Waiter;
 pub use self::socket::OpenSocket;
 pub(crate) use self::socket::Socket;
@@ -68,7 +66,7 @@ pub(crate) struct Inner {
     /// The tokens that sockets may have.
     tokens: Range<usize>,
     owner: Owner,
-    resolver: Arc<ResolverThreads>,
+    resolver: SystemResolver,
     helpers: HelperThreads,
     state: Mutex<State>,
     /// Locked for the duration of a turn. Taken before `state`.

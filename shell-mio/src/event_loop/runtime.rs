@@ -85,10 +85,11 @@ impl Network for EventLoop {
     type OpenSocket = OpenSocket;
     type Connection = Connection;
 
-    /// On one of up to 16 threads, or of up to 512 while answers do not come. An [embedded](crate::PoolSource) pool, which has no threads, needs
-    /// addresses instead of names, or [a resolver](crate::MongoConnector::with_resolver).
+    /// On up to 16 threads. An [embedded](crate::PoolSource) pool, which has no threads, needs addresses instead of
+    /// names, or [a resolver](crate::MongoConnector::with_resolver).
     async fn resolve(&self, host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
-        self.look_up(host, port).await
+        self.check_threads()?;
+        self.inner.resolver.resolve(host, port).await
     }
 
     async fn connect(&self, address: SocketAddr) -> io::Result<Watched<Socket>> {

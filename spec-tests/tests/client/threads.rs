@@ -1,6 +1,7 @@
-//! How many threads a client on mio has, as the operating system counts them.
+//! How many threads a client has, as the operating system counts them.
 
 use std::fs;
+use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use bson::rawdoc;
@@ -8,6 +9,8 @@ use cenote_check::EventGuard;
 use cenote_endpoint::{Endpoint, ListenOptions, ReplicaSet, Settings, Topology};
 use cenote_mio::{Client, Selector};
 use cenote_test_runtimes::alone;
+
+use crate::shells::{Shell, Subscribers, client};
 
 /// Longer than anything takes on the slowest machine.
 const LONG: Duration = Duration::from_secs(60);
@@ -48,26 +51,38 @@ fn one_thread_for_all_servers() {
         while threads("cenote-loop") > 0 {
             assert!(Instant::now() < end, "the thread has not ended");
         }
-
-        // Names take no more, however many there are at once; and each server's story is told.
-        let hosts: Vec<_> = (0..50).map(|number| format!("host-{number}.invalid")).collect();
-        let uri = format!("mongodb://{}/?connectTimeoutMS=2000", hosts.join(","));
-        let client = judged(&uri);
-        let end = Instant::now() + LONG;
-        let mut most = 0;
-        while client.servers().iter().any(|server| server.description.error.is_none()) {
-            most = most.max(threads("cenote-helper"));
-            assert!(Instant::now() < end, "not all were tried");
-        }
-        // One that ends is seen for a moment longer than it counts.
-        assert!((1..=32).contains(&most), "{most} threads for names");
-        for server in client.servers() {
-            let error = server.description.error.as_ref().expect("it was tried").to_string();
-            assert!(error.starts_with("name resolution"), "{error}");
-        }
-        assert_eq!(threads("cenote-loop"), 1);
-        client.close();
         servers_that_come_and_go();
+    });
+}
+
+/// However many names there are at once; and each server's story is told.
+#[test]
+fn names_take_few_threads() {
+    alone(|| {
+        for shell in [Shell::Tokio, Shell::Mio, Shell::Smol] {
+            let hosts: Vec<_> = (0..50).map(|number| format!("host-{number}.invalid")).collect();
+            let uri = format!("mongodb://{}/?connectTimeoutMS=2000", hosts.join(","));
+            let client = client(shell, &uri, None, Subscribers::default());
+            let end = Instant::now() + LONG;
+            let mut most = 0;
+            while client.servers().iter().any(|server| server.description.error.is_none()) {
+                most = most.max(threads("cenote-resolver"));
+                sleep(Duration::from_millis(5));
+                assert!(Instant::now() < end, "not all were tried");
+            }
+            // One that ends is seen for a moment longer than it counts.
+            assert!((1..=32).contains(&most), "{shell:?}: {most} threads for names");
+            for server in client.servers() {
+                let error = server.description.error.as_ref().expect("it was tried").to_string();
+                assert!(error.starts_with("name resolution"), "{error}");
+            }
+            client.close();
+            // Those that wait for the operating system.
+            while threads("cenote-resolver") > 0 {
+                sleep(Duration::from_millis(5));
+                assert!(Instant::now() < end, "a thread has not ended");
+            }
+        }
     });
 }
 

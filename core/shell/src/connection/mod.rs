@@ -15,7 +15,9 @@ pub use self::connector::{Connector, DrainReporter, HandshakeReporter, Target};
 pub use self::interruptible::Interruptible;
 #[cfg(feature = "tls")]
 pub use self::mongo::{
-    ByteLayer, Connection, ConnectionParts, Greeting, Lookup, MongoConnector, Monitoring,
-    OpenedConnection, RawStream, Reauthentication, Transport, judge_within, not_authenticated,
+    ByteLayer, Connection, ConnectionParts, Greeting, MongoConnector, Monitoring, OpenedConnection,
+    RawStream, Reauthentication, Transport, judge_within, not_authenticated,
     require_unacknowledged, still_required,
 };
+#[cfg(feature = "tls")]
+pub use crate::runtime::lookup::Lookup;

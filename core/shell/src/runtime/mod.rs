@@ -6,10 +6,14 @@
 //! once, generic over them, and dispatched statically.
 
 pub mod fork;
+#[cfg(feature = "tls")]
+pub(crate) mod lookup;
 pub mod origin;
 pub mod platform;
 pub(crate) mod reentrancy;
 pub mod signal;
+#[cfg(feature = "tls")]
+pub mod system_resolver;
 pub mod wake_list;
 
 use std::fmt;
@@ -147,7 +151,8 @@ pub trait Network: Runtime {
     /// What a pool hands out. [`Connection`](crate::connection::Connection), unless callers block.
     type Connection: OpenedConnection<Self>;
 
-    /// The addresses of a host name, in the system's order of preference.
+    /// The addresses of a host name, in the system's order of preference. A runtime without a resolver of its own has a
+    /// [`SystemResolver`](system_resolver::SystemResolver): its threads for work that blocks belong to the application.
     fn resolve(
         &self,
         host: &str,

@@ -3,19 +3,22 @@
 use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
-use std::sync::Mutex;
+use std::sync::{LazyLock, Mutex};
 use std::task::Waker;
 use std::time::Instant;
 
 use cenote_shell::connection::dial::prepare;
 use cenote_shell::event::PoolEvent;
 use cenote_shell::runtime::fork::ForkError;
+use cenote_shell::runtime::system_resolver::SystemResolver;
 use cenote_shell::runtime::{BoxedStream, CurrentRuntime, Network, Runtime};
 use smol::net::TcpStream;
 
 /// smol's global executor.
 #[derive(Clone, Copy, Debug)]
 pub struct Smol;
+
+static RESOLVER: LazyLock<SystemResolver> = LazyLock::new(SystemResolver::default);
 
 impl Runtime for Smol {
     type Mutex<T: Send + 'static> = Mutex<T>;
@@ -60,7 +63,7 @@ impl Network for Smol {
     type Connection = Connection;
 
     async fn resolve(&self, host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
-        smol::net::resolve((host, port)).await
+        RESOLVER.resolve(host, port).await
     }
 
     async fn connect(&self, address: SocketAddr) -> io::Result<BoxedStream> {

@@ -13,10 +13,10 @@ use cenote_core::uri::ProxyOptions;
 
 use super::limit::Limit;
 use super::messages::hold;
-use super::{MongoConnector, proxy, resolve};
+use super::{MongoConnector, proxy};
 use crate::connection::shortage::is_local;
 use crate::connection::stages::Stages;
-use crate::runtime::{Network, timeout_at};
+use crate::runtime::{Network, lookup, timeout_at};
 
 /// How long one attempt to connect has before the next address is tried as well (RFC 8305, section
 /// 5).
@@ -69,7 +69,7 @@ impl<R: Network> MongoConnector<R> {
             }
             stages.enter(resolving);
             match &self.resolver {
-                Some(resolver) => resolve::ask(&**resolver, host, port).await,
+                Some(resolver) => lookup::ask(&**resolver, host, port).await,
                 None => runtime.resolve(host, port).await,
             }
         };

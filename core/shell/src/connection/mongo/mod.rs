@@ -17,7 +17,6 @@ mod pooled;
 mod proxy;
 mod raw_stream;
 mod reauthentication;
-mod resolve;
 mod settings;
 #[cfg(test)]
 mod test_runtime;
@@ -40,7 +39,6 @@ use rustls::ClientConnection;
 use self::handshake::{Handshake, handshake, with_aws_keys};
 use self::limit::Limit;
 use self::messages::{Messages, hold};
-use self::resolve::Resolver;
 use self::settings::Settings;
 use super::connector::{Connector, DrainReporter, HandshakeReporter, Target};
 use crate::aws::AwsCredentialProvider;
@@ -51,6 +49,7 @@ use crate::connection::stages::Stages;
 use crate::connection::transport_error::TransportError;
 use crate::oidc::TokenCallback;
 use crate::runtime::Network;
+use crate::runtime::lookup::{Lookup, Resolver};
 use crate::runtime::platform::request_ids;
 use crate::tls::{self, TlsSource};
 
@@ -62,7 +61,6 @@ pub use self::operations::{
 };
 pub use self::raw_stream::RawStream;
 pub use self::reauthentication::{Reauthentication, still_required};
-pub use self::resolve::Lookup;
 pub use self::transport::{ByteLayer, Transport};
 
 /// Opens connections as a connection string describes them: TCP or a Unix domain socket, optionally

@@ -3,13 +3,13 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::{fmt, mem};
 
-use crate::runtime::signal::Signal;
+use super::signal::Signal;
 
-/// What resolves names instead of the system.
-pub(super) type Resolver = dyn Fn(Lookup) + Send + Sync;
+/// What resolves names.
+pub(crate) type Resolver = dyn Fn(Lookup) + Send + Sync;
 
 /// A host name to resolve, as given to
-/// [`MongoConnector::with_resolver`](super::MongoConnector::with_resolver). Dropped without an
+/// [`MongoConnector::with_resolver`](crate::connection::MongoConnector::with_resolver). Dropped without an
 /// [answer](Self::answer), the lookup fails.
 pub struct Lookup {
     host: String,
@@ -34,6 +34,11 @@ impl Lookup {
     #[must_use]
     pub fn port(&self) -> u16 {
         self.port
+    }
+
+    /// Whether its answer is waited for. Once it is not, it never is again.
+    pub(super) fn is_awaited(&self) -> bool {
+        Arc::strong_count(&self.answer) > 1
     }
 
     /// Gives the addresses in the order in which they are tried, or why there are none. From any
@@ -64,7 +69,11 @@ impl Answer {
 }
 
 /// Asks a resolver, and waits for its answer.
-pub(super) async fn ask(resolver: &Resolver, host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
+pub(crate) async fn ask(
+    resolver: &(impl Fn(Lookup) + Sync + ?Sized),
+    host: &str,
+    port: u16,
+) -> io::Result<Vec<SocketAddr>> {
     let answer = Arc::<Answer>::default();
     resolver(Lookup { host: host.to_owned(), port, answer: Arc::clone(&answer) });
     loop {
