@@ -141,11 +141,26 @@ pub fn drain<A, G: DerefMut<Target: AsMut<Outbox<A>>>>(
     batch: VecDeque<A>,
     perform: impl FnMut(A),
 ) -> G {
-    Drainer { batch, lock, perform, is_performing: false }.run()
+    drain_some(usize::MAX, lock, batch, perform)
+}
+
+/// The same for `most` actions at most, so that a thread whose others keep the outbox full hands over: what is left stays
+/// [queued](Outbox::queued) under the guard that is returned, in its order, for the next that claims it. The caller sees to
+/// it that one does.
+#[inline(never)]
+pub fn drain_some<A, G: DerefMut<Target: AsMut<Outbox<A>>>>(
+    most: usize,
+    lock: impl Fn() -> G,
+    batch: VecDeque<A>,
+    perform: impl FnMut(A),
+) -> G {
+    Drainer { left: most, batch, lock, perform, is_performing: false }.run()
 }
 
 /// The thread that drains. It goes on when a panic unwinds it.
 struct Drainer<A, G: DerefMut<Target: AsMut<Outbox<A>>>, L: Fn() -> G, P: FnMut(A)> {
+    /// How many more it performs.
+    left: usize,
     batch: VecDeque<A>,
     lock: L,
     perform: P,
@@ -157,12 +172,19 @@ impl<A, G: DerefMut<Target: AsMut<Outbox<A>>>, L: Fn() -> G, P: FnMut(A)> Draine
     fn run(&mut self) -> G {
         loop {
             self.is_performing = true;
-            while !self.batch.is_empty() {
+            while !self.batch.is_empty() && self.left > 0 {
                 self.perform_batch();
             }
             self.is_performing = false;
             let mut guard = (self.lock)();
             let outbox = (*guard).as_mut();
+            if !self.batch.is_empty() {
+                // What has come meanwhile comes after it.
+                self.batch.append(&mut outbox.queue);
+                outbox.queue = core::mem::take(&mut self.batch);
+                outbox.is_drained = false;
+                return guard;
+            }
             // The empty buffer is reused.
             core::mem::swap(&mut self.batch, &mut outbox.queue);
             if self.batch.is_empty() {
@@ -172,12 +194,14 @@ impl<A, G: DerefMut<Target: AsMut<Outbox<A>>>, L: Fn() -> G, P: FnMut(A)> Draine
         }
     }
 
-    /// Performs the batch up to its end or to a panic.
+    /// Performs the batch up to its end, to what is left to this drainer, or to a panic.
     #[inline(always)]
     fn perform_batch(&mut self) {
-        let Self { batch, perform, .. } = self;
+        let Self { left, batch, perform, .. } = self;
         contain(|| {
-            while let Some(item) = batch.pop_front() {
+            while *left > 0 {
+                let Some(item) = batch.pop_front() else { return };
+                *left -= 1;
                 perform(item);
             }
         });

@@ -8,7 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-use cenote_core::outbox::{Outbox, release};
+use cenote_core::outbox::{Outbox, drain_some, release};
 use cenote_core::pool::{Action, Event, Input, Instant, NoPayload, PoolOptions, PoolState};
 
 #[derive(Default)]
@@ -75,6 +75,26 @@ fn threads_perform_each_item_once_and_in_order() {
         let own = performed.iter().filter(|item| **item / 100 * 100 == name);
         assert!(own.copied().eq(name + 1..name + 100), "{performed:?}");
     }
+}
+
+#[test]
+fn a_thread_hands_over_what_is_left_in_order() {
+    let queue = Queue::default();
+    let turn = || {
+        let batch = queue.lock().claim().expect("something is left");
+        drop(drain_some(3, || queue.lock(), batch, |item| queue.perform(item)));
+        queue.performed()
+    };
+    [7, 0, 1, 2].into_iter().for_each(|item| queue.lock().push(item));
+    if cfg!(feature = "std") {
+        assert_eq!(turn(), [7, 0, 1]);
+    } else {
+        assert!(catch_unwind(AssertUnwindSafe(turn)).is_err());
+        assert_eq!(queue.performed(), [7, 0, 1]);
+    }
+    queue.lock().push(3);
+    assert_eq!(turn(), [2, 8, 3]);
+    assert!(queue.lock().is_idle(), "nothing is left, and no drainer");
 }
 
 #[test]

@@ -20,6 +20,7 @@ on_all_runtimes!(
     members_come_and_go_by_the_hundred,
     routers_come_and_go_by_the_hundred,
     a_member_that_never_pauses_does_not_keep_the_others_waiting,
+    nor_does_one_that_names_a_hundred_others_each_time,
 );
 
 /// How many servers appear in each step, and as many disappear.
@@ -107,6 +108,15 @@ fn members_come_and_go_by_the_hundred(shell: Shell) {
 
 /// One that streams another list of members each millisecond, with names that do not resolve.
 fn a_member_that_never_pauses_does_not_keep_the_others_waiting(shell: Shell) {
+    stream_members(shell, 1);
+}
+
+fn nor_does_one_that_names_a_hundred_others_each_time(shell: Shell) {
+    stream_members(shell, 100);
+}
+
+/// `new` of them each time.
+fn stream_members(shell: Shell, new: usize) {
     let (restless, calm) = (member(Role::Primary), member(Role::Secondary));
     join(&[&restless, &calm]);
     let world = World::of(shell, &[&restless, &calm], "replicaSet=rs0");
@@ -116,16 +126,20 @@ fn a_member_that_never_pauses_does_not_keep_the_others_waiting(shell: Shell) {
         let stream = || {
             let mut names = 0..;
             while !is_over.load(Ordering::Relaxed) {
-                let name = format!("n{}.invalid", names.next().unwrap_or_default());
-                let new: ServerAddress = name.parse().expect("an address");
-                join_at(&[&restless], &[restless.address(), calm.address(), new]);
+                let name = |number| format!("n{number}.invalid").parse().expect("an address");
+                let stay = [restless.address(), calm.address()];
+                let listed: Vec<_> =
+                    stay.into_iter().chain(names.by_ref().take(new).map(name)).collect();
+                join_at(&[&restless], &listed);
                 thread::sleep(Duration::from_millis(1));
             }
         };
         scope.spawn(stream);
         while begin.elapsed() < Duration::from_secs(3) {
+            let asked = Instant::now();
             let mut connection = world.check_out(&Selector::Address(calm.address()));
             connection.command("admin", &rawdoc! { "ping": 1 }).expect("a reply");
+            assert!(asked.elapsed() < Duration::from_secs(5), "{:?}", asked.elapsed());
             thread::sleep(Duration::from_millis(10));
         }
         is_over.store(true, Ordering::Relaxed);

@@ -12,7 +12,7 @@ use cenote_core::client::ClientSettings;
 use cenote_core::client::machine::{Action, ClientOptions, ClientState, Input, SelectionId};
 use cenote_core::error::{ConnectionError, Stage};
 use cenote_core::monitor::SocketId;
-use cenote_core::outbox;
+use cenote_core::outbox::drain_some;
 use cenote_core::pool;
 use cenote_core::topology::{ServerId, TopologyOptions};
 
@@ -35,7 +35,7 @@ use crate::runtime::origin::Origin;
 use crate::runtime::platform::random;
 use crate::runtime::reentrancy::ReentrancyGuard;
 use crate::runtime::signal::Signal;
-use crate::runtime::{Lock, Network, timeout_at};
+use crate::runtime::{Lock, Network, timeout_at, yield_once};
 use crate::trace::{self, Recorded, Traced, Traces};
 
 /// The machine of a client under its lock, and what performs its actions: pools, monitoring sockets, a timer, and
@@ -74,11 +74,24 @@ struct Tasks<R: Network> {
     last: u64,
 }
 
-/// What follows from an input, done when it is dropped.
+/// How many actions, or events, a task does before it yields, and a caller before it leaves the rest to a task.
+const TURN: usize = 64;
+
+/// The task that does what follows from an input. Dropped before its end, as by a runtime that has shut down, it does all
+/// of it.
 struct Following<R: Network> {
     driver: Arc<ClientDriver<R>>,
     number: u64,
     effects: Effects<R>,
+}
+
+impl<R: Network> Following<R> {
+    async fn run(mut self) {
+        self.effects.run();
+        while self.driver.follow_some(&mut self.effects) {
+            yield_once().await;
+        }
+    }
 }
 
 impl<R: Network> Drop for Following<R> {
@@ -87,7 +100,9 @@ impl<R: Network> Drop for Following<R> {
             // It is the parent's.
             return std::mem::forget(std::mem::take(&mut self.effects));
         }
-        self.driver.follow(std::mem::take(&mut self.effects));
+        self.effects.run();
+        while self.driver.follow_some(&mut self.effects) {}
+        drop(std::mem::take(&mut self.effects));
         let ended = Lock::lock(&self.driver.tasks).following.remove(&self.number);
         drop(ended);
     }
@@ -192,6 +207,10 @@ impl<R: Network> ClientDriver<R> {
         let mut effects = Effects::default(); // Outlives the lock also in a panic.
         self.lock().handle(self.now(), input, &mut effects);
         effects.run();
+        self.follow_apart(effects);
+    }
+
+    fn follow_apart(self: &Arc<Self>, effects: Effects<R>) {
         let number = {
             let mut tasks = Lock::lock(&self.tasks);
             tasks.last += 1;
@@ -201,7 +220,7 @@ impl<R: Network> ClientDriver<R> {
         };
         let following = Following { driver: Arc::clone(self), number, effects };
         // Not under a lock: a runtime that has shut down drops the task at once, which does the same.
-        let task = self.runtime.spawn(async move { drop(following) });
+        let task = self.runtime.spawn(following.run());
         if let Some(place) = Lock::lock(&self.tasks).following.get_mut(&number) {
             *place = Some(task);
         }
@@ -243,18 +262,24 @@ impl<R: Network> ClientDriver<R> {
     // SD-09, SM-12
     fn follow(self: &Arc<Self>, mut effects: Effects<R>) {
         effects.run();
-        self.tell();
-        self.perform_all(&mut effects);
+        if self.follow_some(&mut effects) {
+            self.follow_apart(effects);
+        }
     }
 
-    /// Performs actions, unless another thread does so already.
-    fn perform_all(self: &Arc<Self>, effects: &mut Effects<R>) {
+    /// One turn of it, unless another thread does so already. Returns whether something is left.
+    fn follow_some(self: &Arc<Self>, effects: &mut Effects<R>) -> bool {
+        let is_more_to_tell = self.tell_some();
+        self.perform_some(effects) || is_more_to_tell
+    }
+
+    fn perform_some(self: &Arc<Self>, effects: &mut Effects<R>) -> bool {
+        let Some(batch) = self.lock().work.claim() else { return false };
         let perform = |action| self.perform(action, effects);
-        outbox::release(|| self.lock(), self.lock(), perform);
+        drain_some(TURN, || self.lock(), batch, perform).work.queued() > 0
     }
 
-    /// Tells what has happened so far, unless another thread does so already.
-    fn tell(self: &Arc<Self>) {
+    fn tell_some(self: &Arc<Self>) -> bool {
         let _here = R::CALLERS_BLOCK.then(|| ReentrancyGuard::enter(self));
         let mut locked = self.lock();
         let has_overflowed = locked.notifications.take_overflow();
@@ -263,12 +288,14 @@ impl<R: Network> ClientDriver<R> {
         if has_overflowed {
             log::topology::events_dropped(self.teller.topology_id());
         }
-        let Some(batch) = batch else { return };
-        let tell = |event| self.teller.tell(event);
-        let is_closed = outbox::drain(|| self.lock(), batch, tell).is_closed;
+        let Some(batch) = batch else { return false };
+        let locked = drain_some(TURN, || self.lock(), batch, |event| self.teller.tell(event));
+        let (is_left, is_closed) = (locked.notifications.queued() > 0, locked.is_closed);
+        drop(locked);
         if is_closed {
             self.ended.notify_all();
         }
+        is_left
     }
 
     fn perform(self: &Arc<Self>, action: Action<Arc<Waiter>>, effects: &mut Effects<R>) {
@@ -439,11 +466,11 @@ impl<R: Network> ClientDriver<R> {
             (tasks.timer.take(), tasks.look_up.take())
         };
         timer.into_iter().chain(look_up).for_each(R::abort);
-        self.perform_all(&mut effects);
+        while self.perform_some(&mut effects) {}
         // Another thread may be about to do so.
         let servers = self.lock().all_servers();
         servers.into_iter().for_each(|server| effects.close_pool(server));
-        self.tell();
+        while self.tell_some() {}
     }
 
     /// Another thread of the parent may have had the lock when the process was forked: it has it for ever.

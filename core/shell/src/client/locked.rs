@@ -28,7 +28,7 @@ use crate::trace::Recorded;
 pub(super) struct Locked<R: Network> {
     pub(super) state: Recorded<ClientState<Arc<Waiter>>>,
     /// In the machine's order. No subscriber delays them.
-    work: Outbox<Action<Arc<Waiter>>>,
+    pub(super) work: Outbox<Action<Arc<Waiter>>>,
     pub(super) notifications: NotificationQueue<Event>,
     /// Those whose pools were made and not closed: in the order of the connection string, then those that were found.
     servers: BTreeMap<ServerId, Arc<Server<R>>>,
@@ -202,7 +202,10 @@ impl<R: Network> Locked<R> {
             return None;
         }
         let server = self.servers.remove(&id)?;
-        self.removed.retain(RemovedServer::is_left);
+        // Not each time: a member may remove a thousand at once.
+        if self.removed.len().is_power_of_two() {
+            self.removed.retain(RemovedServer::is_left);
+        }
         self.removed.push(RemovedServer::of(&server));
         Some(server)
     }

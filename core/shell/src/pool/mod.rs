@@ -46,6 +46,7 @@ mod observed;
 mod options;
 mod release;
 mod request;
+mod rest;
 mod runtime_handle;
 mod tasks;
 mod timer;

@@ -6,13 +6,14 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::task::Waker;
 
-use cenote_core::outbox;
+use cenote_core::outbox::drain_some;
 use cenote_core::pool::Action;
 
+use super::collector::Pending;
 use super::driver::{InnerGuard, PoolDriver};
 use super::inner::PoolInner;
 use super::types::{InputContext, Types};
-use super::{drain, establish};
+use super::{drain, establish, rest};
 use crate::connection::Connector;
 use crate::connection::interrupt::Interrupt;
 use crate::event::Notification;
@@ -20,6 +21,9 @@ use crate::log;
 use crate::runtime::Runtime;
 use crate::runtime::reentrancy::ReentrancyGuard;
 use crate::runtime::wake_list::WakeList;
+
+/// How many actions or notifications a caller performs for others, and a task before it yields.
+const TURN: usize = 256;
 
 impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
     #[inline(always)]
@@ -113,8 +117,9 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
             Self::wake_all(wakes, timer);
         }
         if let Some(work) = work {
-            let _here = self.enter();
-            drop(outbox::drain(|| self.lock(), work, |action| self.perform(action)));
+            if self.perform_some(work) {
+                rest::start(self);
+            }
         }
     }
 
@@ -124,10 +129,37 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
         notifications: Option<VecDeque<Notification>>,
     ) {
         if let Some(notifications) = notifications {
-            let _here = self.enter();
-            let drained = outbox::drain(|| self.lock(), notifications, |it| self.notify(it));
-            self.notify_if_empty(drained);
+            if self.notify_some(notifications) {
+                rest::start(self);
+            }
         }
+    }
+
+    /// Performs a turn of what is queued, unless another thread does so already. Returns whether something is left.
+    pub(super) fn perform_pending(self: &Arc<Self>) -> bool {
+        let mut inner = self.lock();
+        let Pending { work, notifications, .. } = &mut inner.pending;
+        let (work, notifications) = (work.claim(), notifications.claim());
+        drop(inner);
+        let is_work_left = work.is_some_and(|work| self.perform_some(work));
+        let is_more_to_tell = notifications.is_some_and(|it| self.notify_some(it));
+        is_work_left || is_more_to_tell
+    }
+
+    /// Returns whether something is left.
+    fn perform_some(self: &Arc<Self>, work: VecDeque<Action<Types<R, K>>>) -> bool {
+        let _here = self.enter();
+        let inner = drain_some(TURN, || self.lock(), work, |action| self.perform(action));
+        inner.pending.work.queued() > 0
+    }
+
+    /// Returns whether something is left.
+    fn notify_some(self: &Arc<Self>, notifications: VecDeque<Notification>) -> bool {
+        let _here = self.enter();
+        let inner = drain_some(TURN, || self.lock(), notifications, |it| self.notify(it));
+        let is_left = inner.pending.notifications.queued() > 0;
+        self.notify_if_empty(inner);
+        is_left
     }
 
     #[inline(never)]

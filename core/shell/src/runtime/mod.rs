@@ -277,3 +277,17 @@ async fn before<T>(sleep: impl Future<Output = ()>, work: impl Future<Output = T
     })
     .await
 }
+
+/// Lets the other tasks of the runtime go on.
+pub(crate) async fn yield_once() {
+    let mut has_yielded = false;
+    std::future::poll_fn(|cx| {
+        if has_yielded {
+            return Poll::Ready(());
+        }
+        has_yielded = true;
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
+}

@@ -1,5 +1,6 @@
 //! Subscribers get all events in one order, and may use the pool.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::thread;
@@ -19,6 +20,7 @@ on_all_runtimes!(
     all_subscribers_get_the_same_order,
     a_slow_subscriber_does_not_delay_sockets,
     a_subscriber_that_blocks_loses_events_and_does_not_hold_up_close,
+    a_caller_that_tells_subscribers_goes_on_while_others_use_the_pool,
 );
 
 fn a_panic_in_a_subscriber_does_not_affect_others<R: TestRuntime>() {
@@ -217,4 +219,41 @@ fn a_subscriber_that_blocks_loses_events_and_does_not_hold_up_close<R: TestRunti
         ["ConnectionCheckOutStarted", "ConnectionCheckedOut", "ConnectionCheckedIn"]
     );
     assert_eq!(pool.dropped_events(), 200 + 2, "the events of the close");
+}
+
+/// A thousand events come while a caller tells one: a task tells the last of them.
+fn a_caller_that_tells_subscribers_goes_on_while_others_use_the_pool<R: TestRuntime>() {
+    let log = Log::default();
+    let heard = log.clone();
+    let (entered, is_in) = channel();
+    let (leave, may_leave) = channel::<()>();
+    let may_leave = Mutex::new(may_leave);
+    let told = AtomicU64::new(0);
+    let pool = builder::<R>(&Gate::open(), at_most(1))
+        .on_event(move |event| {
+            heard.push(event);
+            // The first check-in, and an event that comes long after it.
+            if [7, 1000].contains(&(told.fetch_add(1, Ordering::Relaxed) + 1)) {
+                entered.send(()).expect("the test goes on");
+                may_leave.lock().expect("no panic").recv().expect("the test goes on");
+            }
+        })
+        .build()
+        .expect("good options");
+    pool.ready();
+    let first = pool.check_out().expect("a connection");
+    R::wait_for_tasks(&pool);
+    let slow = thread::spawn(move || drop(first));
+    is_in.recv().expect("a message");
+    for _ in 0..400 {
+        drop(pool.check_out().expect("a connection"));
+    }
+    leave.send(()).expect("the subscriber waits");
+    slow.join().expect("it goes on with its own work");
+    is_in.recv().expect("a message");
+    leave.send(()).expect("the subscriber waits");
+    pool.close();
+    let told = log.take();
+    assert_eq!(told.len(), 7 + 3 * 400 + 2);
+    assert!(told[7..].chunks(3).take(400).all(|three| three[2] == "ConnectionCheckedIn"));
 }

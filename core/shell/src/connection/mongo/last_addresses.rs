@@ -6,6 +6,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 #[derive(Debug, Default)]
 pub(super) struct LastAddresses(Mutex<BTreeMap<(String, u16), Vec<SocketAddr>>>);
 
+/// As many as a client has servers: a member may name others each time.
+const MAX: usize = 1_000;
+
 impl LastAddresses {
     pub(super) fn get(&self, host: &str, port: u16) -> Option<Vec<SocketAddr>> {
         self.hosts().get(&(host.to_owned(), port)).cloned()
@@ -13,7 +16,11 @@ impl LastAddresses {
 
     /// A connection was established to one of these addresses.
     pub(super) fn learn(&self, host: &str, port: u16, addresses: Vec<SocketAddr>) {
-        self.hosts().insert((host.to_owned(), port), addresses);
+        let mut hosts = self.hosts();
+        hosts.insert((host.to_owned(), port), addresses);
+        if hosts.len() > MAX {
+            hosts.pop_first();
+        }
     }
 
     fn hosts(&self) -> MutexGuard<'_, BTreeMap<(String, u16), Vec<SocketAddr>>> {
