@@ -78,8 +78,8 @@ pub use bson;
 pub use cenote_core;
 pub use cenote_core::address::{AddressError, ServerAddress};
 pub use cenote_core::client::{
-    ClientError, HeartbeatEvent, ReadPreference, SelectionError, Selector, ServerStatus, TimeLimit,
-    TopologyEvent,
+    ClientError, ClientStatus, HeartbeatEvent, ReadPreference, SelectionError, Selector,
+    ServerStatus, TimeLimit, TopologyEvent,
 };
 pub use cenote_core::connect::{
     AccessToken, DriverInfo, SaslConversation, SaslMechanism, ServerApi,

@@ -38,6 +38,6 @@ pub use selection::{Selection, select};
 pub use selector::Selector;
 pub use settings::ClientSettings;
 pub(crate) use status::all_seen;
-pub use status::{ServerStatus, seen};
+pub use status::{ClientStatus, ServerStatus, seen};
 pub(crate) use suitable::two_of;
 pub use suitable::{Described, choose_of_two, in_latency_window, suitable};

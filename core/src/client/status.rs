@@ -3,7 +3,7 @@ use std::sync::Arc;
 
 use crate::address::ServerAddress;
 use crate::connect::ServerKind;
-use crate::error::ConnectionError;
+use crate::error::{ConnectionError, Stage};
 use crate::monitor::ServerDescription;
 use crate::pool::Snapshot;
 use crate::topology::TopologyDescription;
@@ -33,6 +33,92 @@ impl ServerStatus {
         Self { address, kind: description.kind(), description, pool }
     }
 }
+
+/// Whether a client can be used, as far as is known at one moment: for a program that checks its configuration when it
+/// starts.
+///
+/// Operations wait for a server for the whole of `serverSelectionTimeoutMS`, since nearly every trouble may pass. Such a
+/// program can end long before that, with the reason:
+///
+/// ```
+/// use cenote_core::client::ClientStatus;
+///
+/// fn check(status: &ClientStatus) -> Result<(), String> {
+///     if status.is_misconfigured() { Err(status.to_string()) } else { Ok(()) }
+/// }
+/// ```
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum ClientStatus {
+    /// None can be used yet, and some have neither answered nor failed.
+    Looking,
+    /// A server can be used.
+    Usable,
+    /// Each server has failed, or is not used.
+    Unusable {
+        /// The servers and hosts of the connection string, each with the reason: one at least.
+        servers: Vec<(Arc<ServerAddress>, ConnectionError)>,
+    },
+}
+
+impl ClientStatus {
+    /// That of a client with this topology.
+    #[must_use]
+    pub fn of(topology: &TopologyDescription) -> Self {
+        let mut servers = topology.servers();
+        if servers.clone().any(|(address, _)| topology.is_usable(address)) {
+            return Self::Usable;
+        }
+        // One that answers and holds no data, such as an arbiter, has failed in nothing.
+        let failed = servers.try_fold(Vec::new(), |mut failed, (address, server)| {
+            failed.push((Arc::clone(address), server.error.clone()?));
+            Some(failed)
+        });
+        let excluded =
+            topology.excluded().map(|(address, error)| (Arc::clone(address), error.clone()));
+        match failed {
+            Some(failed) if !failed.is_empty() || excluded.len() > 0 => {
+                Self::Unusable { servers: failed.into_iter().chain(excluded).collect() }
+            }
+            Some(_) | None => Self::Looking,
+        }
+    }
+
+    /// Whether each server fails by something that seldom passes by itself: client and server
+    /// [refuse](ConnectionError::is_refusal) each other, or its name has no address.
+    #[must_use]
+    pub fn is_misconfigured(&self) -> bool {
+        let is_lasting =
+            |error: &ConnectionError| error.is_refusal() || error.stage() == Stage::Dns;
+        match self {
+            Self::Unusable { servers } => servers.iter().all(|(_, error)| is_lasting(error)),
+            Self::Looking | Self::Usable => false,
+        }
+    }
+}
+
+/// As in `db.example.com:27017 cannot be used: name resolution: … (check the host name)`.
+impl fmt::Display for ClientStatus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let servers = match self {
+            Self::Looking => return f.write_str("no server has been found yet"),
+            Self::Usable => return f.write_str("a server can be used"),
+            Self::Unusable { servers } => servers,
+        };
+        let mut separator = "";
+        for (address, error) in servers.iter().take(TOLD) {
+            write!(f, "{separator}{address} cannot be used: {}", error.with_advice())?;
+            separator = "; ";
+        }
+        match servers.len().saturating_sub(TOLD) {
+            0 => Ok(()),
+            more => write!(f, "{separator}and {more} more"),
+        }
+    }
+}
+
+/// How many servers a status names.
+const TOLD: usize = 3;
 
 /// A topology and its servers in one line, with advice for those that do not work.
 #[must_use]

@@ -6,7 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use bson::rawdoc;
-use cenote_core::client::{ClientError, SelectionError, Selector};
+use cenote_core::client::{ClientError, ClientStatus, SelectionError, Selector};
 use cenote_core::uri::srv::SrvRecord;
 use cenote_endpoint::{
     Endpoint, ListenAddress, ListenOptions, NameServer, ReplicaSet, Role, ServerCertificate,
@@ -44,6 +44,14 @@ fn refused(shell: Shell, uri: &str) -> (ClientError, String) {
     let command = world.client.command("admin", &rawdoc! { "ping": 1 });
     let error = command.expect_err("it fails");
     let shown = world.error().expect("it is Unknown");
+    let usable = ClientStatus::of(&world.client.topology());
+    assert!(usable.to_string().contains(&format!(" cannot be used: {shown}")), "{usable}");
+    // A server that is not there now may come; a name or an option is to be corrected.
+    for (beginning, is_lasting) in [("name resolution", true), ("TCP connect", false)] {
+        if shown.starts_with(beginning) {
+            assert_eq!(usable.is_misconfigured(), is_lasting, "{usable}");
+        }
+    }
     let status = world.client.servers()[0].to_string();
     // What to do is said behind the reason, or by the reason itself.
     let says_it = ["correct the host", "this version of Cenote"];
@@ -104,6 +112,8 @@ fn another_replica_set(shell: Shell) {
         world.until("refused", |world| world.client.servers().is_empty());
         let error = world.client.command("admin", &rawdoc! { "ping": 1 }).expect_err("it fails");
         assert!(has_waited(&error), "{error}");
+        let usable = ClientStatus::of(&world.client.topology());
+        assert!(usable.is_misconfigured() && usable.to_string().contains(reason), "{usable}");
         let (shown, address) = (error.to_string(), server.address());
         assert!(shown.contains(&format!("{address} is not used: ")), "{shown}");
         assert!(shown.contains(reason), "{shown}");

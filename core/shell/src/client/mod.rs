@@ -32,7 +32,7 @@ use std::sync::Arc;
 
 use bson::{RawDocument, RawDocumentBuf};
 use cenote_core::address::ServerAddress;
-use cenote_core::client::{ClientError, OverloadRetries, Selector, ServerStatus};
+use cenote_core::client::{ClientError, ClientStatus, OverloadRetries, Selector, ServerStatus};
 use cenote_core::connect::DriverInfo;
 use cenote_core::error::ConnectionError;
 use cenote_core::pool::Purpose;
@@ -381,6 +381,30 @@ impl<R: Network> Client<R> {
     #[must_use]
     pub fn servers(&self) -> Vec<ServerStatus> {
         self.inner.statuses()
+    }
+
+    /// Whether the client can be used, as far as is known now, and if not, why: for a program that checks its configuration
+    /// when it starts. Monitors do not authenticate: whether a credential is taken, the first check-out tells.
+    ///
+    /// ```no_run
+    /// use cenote_tokio::{Client, ClientStatus};
+    ///
+    /// # async fn example(client: Client) -> Result<(), Box<dyn std::error::Error>> {
+    /// for _ in 0..200 {
+    ///     if !matches!(client.status(), ClientStatus::Looking) {
+    ///         break;
+    ///     }
+    ///     tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+    /// }
+    /// if client.status().is_misconfigured() {
+    ///     return Err(client.status().to_string().into()); // db.exmaple.com:27017 cannot be used: name resolution: …
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn status(&self) -> ClientStatus {
+        ClientStatus::of(&self.topology())
     }
 
     /// What is known of the deployment now: its type, its servers, and hosts of the connection string that are not used,

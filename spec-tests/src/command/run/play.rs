@@ -6,9 +6,8 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use bson::{RawDocument, RawDocumentBuf};
-use cenote_core::client::{ClientError, Selector, ServerStatus, seen};
-use cenote_core::error::{ConnectionError, OperationError};
-use cenote_core::monitor::ServerDescription;
+use cenote_core::client::{ClientError, ClientStatus, Selector, ServerStatus, seen};
+use cenote_core::error::OperationError;
 use cenote_core::topology::TopologyDescription;
 use cenote_shell::client::{BuiltClient, ClientBuilder};
 use tokio::task::{JoinError, JoinSet};
@@ -100,7 +99,11 @@ pub(super) async fn play<C: Client>(plan: &Plan<'_>) -> Result<Summary, Failure>
     let max_pool_size = client.servers().first().and_then(|server| server.pool.max_pool_size);
     if server.endpoint.is_none() {
         progress.say(&format!("found {}", found(&client).await));
-        expect_usable(&client.topology())?;
+        let status = ClientStatus::of(&client.topology());
+        if status.is_misconfigured() {
+            // No work would be done.
+            return Err(status.to_string().into());
+        }
     }
     progress.say(&format!(
         "{} {} at work on {} for {}; Ctrl-C stops them",
@@ -228,22 +231,6 @@ async fn found<C: Client>(client: &C) -> String {
     };
     let _ = timeout(MOMENT, over).await;
     seen(&client.topology(), client.servers())
-}
-
-/// Where every server is refused, no work would be done.
-fn expect_usable(topology: &TopologyDescription) -> Result<(), Failure> {
-    let reason =
-        |server: &ServerDescription| server.error.clone().filter(ConnectionError::is_refusal);
-    let found = topology.servers().map(|(host, server)| (host, reason(server)));
-    let excluded = topology.excluded().map(|(host, reason)| (host, Some(reason.clone())));
-    let refused: Option<Vec<_>> =
-        found.chain(excluded).map(|(host, reason)| Some((host, reason?))).collect();
-    match refused.unwrap_or_default().first() {
-        Some((host, reason)) => {
-            Err(format!("{host} cannot be used: {}", reason.with_advice()).into())
-        }
-        None => Ok(()),
-    }
 }
 
 /// It watches the servers, and makes their pools ready and clears them.
