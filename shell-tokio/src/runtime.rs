@@ -152,7 +152,7 @@ impl Network for Tokio {
         Ok(stream.into_inner())
     }
 
-    fn is_readable(stream: &Box<dyn TokioIo>) -> Option<bool> {
+    fn is_readable(stream: &mut Box<dyn TokioIo>) -> Option<bool> {
         stream.is_readable()
     }
 

@@ -1,8 +1,9 @@
 use std::fmt;
-use std::io::{self, ErrorKind, IoSlice};
+use std::io::{self, ErrorKind, IoSlice, Read};
 use std::mem::MaybeUninit;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
+use std::time::{Duration, Instant};
 
 use cenote_shell::runtime::AsyncStream;
 use socket2::SockRef;
@@ -24,7 +25,7 @@ impl OpenStream {
 
 impl<S: AsyncRead + AsyncWrite + Send + Unpin + 'static> From<S> for OpenStream {
     fn from(stream: S) -> Self {
-        Self(Box::new(TokioStream { stream, is_readable: |_| None }))
+        Self(Box::new(TokioStream { stream, idle: None }))
     }
 }
 
@@ -37,42 +38,82 @@ impl fmt::Debug for OpenStream {
 /// A stream of a connection.
 pub trait TokioIo: AsyncStream {
     /// [`Network::is_readable`](cenote_shell::runtime::Network::is_readable).
-    fn is_readable(&self) -> Option<bool>;
+    fn is_readable(&mut self) -> Option<bool>;
 }
 
 /// A tokio stream with the traits of futures-io. Unlike tokio-util's `Compat` it forwards vectored writes,
 /// with which several TLS records leave in one system call.
 struct TokioStream<S> {
     stream: S,
-    is_readable: fn(&S) -> Option<bool>,
+    idle: Option<IdleSocket<S>>,
 }
 
+/// How a socket is looked at while its connection is idle.
+struct IdleSocket<S> {
+    socket: fn(&S) -> SockRef<'_>,
+    /// The stream's `try_io` for reads: the operation is called only if the socket has become readable since a read would
+    /// have blocked, as far as the runtime knows.
+    try_read: fn(&S, &mut dyn FnMut() -> io::Result<usize>) -> io::Result<usize>,
+    looked: Instant,
+    /// There is something to read, of which the runtime may not know yet.
+    is_readable: bool,
+}
+
+/// A connection in constant use is looked at this often.
+const HOT: Duration = Duration::from_millis(1);
+
+/// If the last look was longer ago, the runtime may have had no time to ask the operating system meanwhile: its threads may
+/// have computed. The look does.
+const BUSY: Duration = Duration::from_millis(100);
+
 impl<S: AsyncRead + AsyncWrite + Send + Unpin + 'static> TokioIo for TokioStream<S> {
-    fn is_readable(&self) -> Option<bool> {
-        (self.is_readable)(&self.stream)
+    #[inline]
+    fn is_readable(&mut self) -> Option<bool> {
+        let Self { stream, idle } = self;
+        let idle = idle.as_mut()?;
+        let now = Instant::now();
+        let since = now.saturating_duration_since(idle.looked);
+        if since >= HOT {
+            idle.looked = now;
+            idle.look(stream, since);
+        }
+        Some(idle.is_readable)
+    }
+}
+
+impl<S> IdleSocket<S> {
+    fn look(&mut self, stream: &S, since: Duration) {
+        let mut is_readable = false;
+        let mut peek = || peek(&(self.socket)(stream), &mut is_readable);
+        let _ = if since < BUSY { (self.try_read)(stream, &mut peek) } else { peek() };
+        self.is_readable = is_readable;
     }
 }
 
 /// A TCP connection.
 pub(crate) fn tcp(stream: TcpStream) -> Box<dyn TokioIo> {
-    let is_readable = |it: &TcpStream| {
-        let mut is_readable = false;
-        // Called only if the socket has become readable since a read would have blocked.
-        let _ = it.try_io(Interest::READABLE, || peek(&SockRef::from(it), &mut is_readable));
-        Some(is_readable)
+    let try_read = |it: &TcpStream, read: &mut dyn FnMut() -> io::Result<usize>| {
+        it.try_io(Interest::READABLE, read)
     };
-    Box::new(TokioStream { stream, is_readable })
+    with_socket(stream, |it| SockRef::from(it), try_read)
 }
 
 /// A connection to a Unix domain socket.
 #[cfg(unix)]
 pub(crate) fn unix(stream: UnixStream) -> Box<dyn TokioIo> {
-    let is_readable = |it: &UnixStream| {
-        let mut is_readable = false;
-        let _ = it.try_io(Interest::READABLE, || peek(&SockRef::from(it), &mut is_readable));
-        Some(is_readable)
+    let try_read = |it: &UnixStream, read: &mut dyn FnMut() -> io::Result<usize>| {
+        it.try_io(Interest::READABLE, read)
     };
-    Box::new(TokioStream { stream, is_readable })
+    with_socket(stream, |it| SockRef::from(it), try_read)
+}
+
+fn with_socket<S: AsyncRead + AsyncWrite + Send + Unpin + 'static>(
+    stream: S,
+    socket: fn(&S) -> SockRef<'_>,
+    try_read: fn(&S, &mut dyn FnMut() -> io::Result<usize>) -> io::Result<usize>,
+) -> Box<dyn TokioIo> {
+    let idle = IdleSocket { socket, try_read, looked: Instant::now(), is_readable: false };
+    Box::new(TokioStream { stream, idle: Some(idle) })
 }
 
 /// Finds out whether a read would not block. Returns what tokio has to know of it.
@@ -89,8 +130,15 @@ impl<S: AsyncRead + Unpin> futures_io::AsyncRead for TokioStream<S> {
         cx: &mut Context<'_>,
         buffer: &mut [u8],
     ) -> Poll<io::Result<usize>> {
+        let Self { stream, idle } = &mut *self;
+        if let Some(idle) = idle.as_mut().filter(|idle| idle.is_readable) {
+            match (&*(idle.socket)(stream)).read(buffer) {
+                Err(error) if error.kind() == ErrorKind::WouldBlock => idle.is_readable = false,
+                read => return Poll::Ready(read),
+            }
+        }
         let mut buffer = ReadBuf::new(buffer);
-        ready!(Pin::new(&mut self.stream).poll_read(cx, &mut buffer))?;
+        ready!(Pin::new(stream).poll_read(cx, &mut buffer))?;
         Poll::Ready(Ok(buffer.filled().len()))
     }
 }

@@ -15,8 +15,8 @@ use super::inner::PoolInner;
 use super::types::InputContext;
 use super::types::PooledSocket;
 use crate::connection::Connector;
-use crate::runtime::Runtime;
 use crate::runtime::wake_list::WakeList;
+use crate::runtime::{Runtime, yield_once};
 use crate::trace::PanicGuard;
 
 /// How long an idle connection that the peer has closed stays in a pool without check-outs.
@@ -27,6 +27,9 @@ pub(super) const SWEEP_INTERVAL: Duration = Duration::from_millis(500);
 const QUIET_SWEEP_INTERVAL: Duration = Duration::from_secs(2);
 
 const QUIET_AFTER: Duration = Duration::from_secs(10);
+
+/// How many sockets are looked at before the lock is released: a look may be a system call.
+const AT_A_TIME: usize = 16;
 
 /// An idle connection that must not be used any more, and why.
 pub(super) type IdleFault = (ConnId, ConnectionError);
@@ -72,28 +75,46 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
         Some((id, self.idle_fault(socket)?))
     }
 
-    /// Closes each idle connection that must not be used any more. Returns the time until the next look.
-    pub(super) fn sweep(self: &Arc<Self>) -> Duration {
+    /// Closes each idle connection that must not be used any more, a few at a time: callers take the lock, and other tasks
+    /// run, between them. Returns the time until the next look.
+    pub(super) async fn sweep(self: &Arc<Self>) -> Duration {
+        let (idle, is_quiet) = self.idle_connections();
+        for (turn, ids) in idle.chunks(AT_A_TIME).enumerate() {
+            if turn > 0 {
+                yield_once().await;
+            }
+            self.sweep_some(ids);
+        }
+        if is_quiet { QUIET_SWEEP_INTERVAL } else { SWEEP_INTERVAL }
+    }
+
+    /// And whether all connections have been idle for long.
+    fn idle_connections(&self) -> (Vec<ConnId>, bool) {
+        let inner = self.lock();
+        let now = self.now();
+        let (mut idle, mut is_quiet) = (Vec::new(), true);
+        for connection in inner.state.connections() {
+            let is_idle = matches!(connection.state, ConnectionState::Available);
+            is_quiet &= is_idle && connection.since + QUIET_AFTER <= now;
+            idle.extend(is_idle.then_some(connection.id));
+        }
+        (idle, is_quiet)
+    }
+
+    fn sweep_some(self: &Arc<Self>, idle: &[ConnId]) {
         let panic_guard = PanicGuard::new(&**self);
         let mut inner = self.lock();
         let context = self.context(&inner, true);
         let mut wakes = WakeList::default();
-        let (mut idle, mut is_quiet) = (Vec::new(), true);
-        for connection in inner.state.connections() {
-            let is_idle = matches!(connection.state, ConnectionState::Available);
-            is_quiet &= is_idle && connection.since + QUIET_AFTER <= context.now;
-            idle.extend(is_idle.then_some(connection.id));
-        }
         for id in idle {
-            // No longer available if closing an earlier one has changed that.
-            let Some(socket) = inner.state.available_mut(id) else { continue };
+            // It may be in use by now, or closed.
+            let Some(socket) = inner.state.available_mut(*id) else { continue };
             if let Some(cause) = self.idle_fault(socket) {
-                self.close_faulty(&mut inner, id, cause, context, &mut wakes);
+                self.close_faulty(&mut inner, *id, cause, context, &mut wakes);
             }
         }
         panic_guard.defuse();
         self.release_and_run(inner, context, wakes);
-        if is_quiet { QUIET_SWEEP_INTERVAL } else { SWEEP_INTERVAL }
     }
 
     #[inline]

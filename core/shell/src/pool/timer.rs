@@ -28,9 +28,8 @@ struct Timer<R: Runtime, K: Connector<R>> {
     number: u32,
     /// Until which of the machine's times it sleeps.
     sleep: Option<(Instant, Sleep)>,
-    /// Until it looks at the idle connections.
-    sweep: Option<Sleep>,
-    /// How long that takes.
+    /// The next look at the idle connections. It tells when to look again.
+    sweep: Option<Pin<Box<dyn Future<Output = Duration> + Send>>>,
     sweep_after: Duration,
 }
 
@@ -102,16 +101,24 @@ impl<R: Runtime, K: Connector<R>> Timer<R, K> {
             return;
         }
         loop {
-            let sweep = self.sweep.get_or_insert_with(|| {
-                Box::pin(self.driver.runtime().sleep_until(R::now() + self.sweep_after))
-            });
-            if sweep.as_mut().poll(cx).is_pending() {
-                return;
-            }
-            self.sweep = None;
-            self.sweep_after = self.driver.sweep();
+            let sweep = self
+                .sweep
+                .get_or_insert_with(|| sweep_after(Arc::clone(&self.driver), self.sweep_after));
+            let Poll::Ready(after) = sweep.as_mut().poll(cx) else { return };
+            (self.sweep, self.sweep_after) = (None, after);
         }
     }
+}
+
+fn sweep_after<R: Runtime, K: Connector<R>>(
+    driver: Arc<PoolDriver<R, K>>,
+    after: Duration,
+) -> Pin<Box<dyn Future<Output = Duration> + Send>> {
+    let sleep = driver.runtime().sleep_until(R::now() + after);
+    Box::pin(async move {
+        sleep.await;
+        driver.sweep().await
+    })
 }
 
 impl<R: Runtime, K: Connector<R>> Future for Timer<R, K> {

@@ -184,7 +184,7 @@ pub trait Network: Runtime {
     /// Whether a read would find bytes, the end or an error now, if that is known without a call that could
     /// change anything: asked before each check-out, of the connection that it would get. With `None`, the
     /// default, a read tries.
-    fn is_readable(stream: &Self::Stream) -> Option<bool> {
+    fn is_readable(stream: &mut Self::Stream) -> Option<bool> {
         let _ = stream;
         None
     }

@@ -2,6 +2,7 @@
 
 mod cancellation;
 mod debug;
+mod idle;
 mod operations;
 mod raw;
 mod runtimes;

@@ -99,7 +99,7 @@ impl<R: Network> OpenedConnection<R> for Connection<R> {
 
     #[inline]
     fn idle_fault(&mut self) -> Option<ConnectionError> {
-        let is_silent = R::is_readable(&self.messages.stream) == Some(false);
+        let is_silent = R::is_readable(&mut self.messages.stream) == Some(false);
         if is_silent { None } else { self.messages.idle_fault() }
     }
 }
