@@ -270,7 +270,11 @@ impl<R: Network> ClientDriver<R> {
     /// One turn of it, unless another thread does so already. Returns whether something is left.
     fn follow_some(self: &Arc<Self>, effects: &mut Effects<R>) -> bool {
         let is_more_to_tell = self.tell_some();
-        self.perform_some(effects) || is_more_to_tell
+        let is_left = self.perform_some(effects) || is_more_to_tell;
+        // Not once all is done: another task may make the pool of a server that has returned.
+        effects.run();
+        effects.tell();
+        is_left
     }
 
     fn perform_some(self: &Arc<Self>, effects: &mut Effects<R>) -> bool {
@@ -382,6 +386,8 @@ impl<R: Network> ClientDriver<R> {
             locked.is_closed || locked.server(id).is_some()
         };
         if !is_done {
+            // It may have one that was closed just now.
+            effects.tell();
             match (self.make_pool)(self, id, address) {
                 Ok(pool) => self.add_server(id, pool),
                 Err(error) => return log::server_not_added(address, &error),

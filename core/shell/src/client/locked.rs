@@ -277,6 +277,11 @@ impl<R: Network> Effects<R> {
         }
     }
 
+    /// Tells the subscribers of pools what they were not told yet.
+    pub(super) fn tell(&mut self) {
+        mem::take(&mut self.untold).iter().for_each(PoolDriver::tell_pending);
+    }
+
     /// Closes the pool of a server, and has its subscribers told at the end.
     pub(super) fn close_pool(&mut self, server: Arc<Server<R>>) {
         server.pool().driver().close_untold();
@@ -293,7 +298,7 @@ impl<R: Network> Effects<R> {
 impl<R: Network> Drop for Effects<R> {
     fn drop(&mut self) {
         self.run();
-        self.untold.iter().for_each(PoolDriver::tell_pending);
+        self.tell();
     }
 }
 
