@@ -19,8 +19,8 @@ pub enum ActionKind {
     /// Nothing is left to do.
     None = 0,
     /// Connect, say hello, authenticate; then answer with `cenote_established` or `cenote_establish_failed`, exactly
-    /// once, unless `CENOTE_ACTION_KIND_ABORT_ESTABLISH` comes first. Has `connection`, `deadline` (of the request; the driver applies
-    /// `connectTimeoutMS` as well), `background`, or else `owner`, and `generation`.
+    /// once, unless `CENOTE_ACTION_KIND_ABORT_ESTABLISH` comes first. Has `connection`, `deadline` (of the request: it ends the
+    /// request, and not this; `connectTimeoutMS` does, which the driver applies), `background`, or else `owner`, and `generation`.
     StartEstablish = 1,
     /// Stop establishing `connection`, and drop its socket. No answer is owed.
     AbortEstablish = 2,

@@ -24,8 +24,8 @@ pub enum Action<S: PoolTypes> {
         /// `minPoolSize`. The request may end before the establishment does.
         // PO-02
         owner: Option<WaiterId>,
-        /// The deadline of the request, if its caller gave one. The shell applies
-        /// `connectTimeoutMS` as well.
+        /// The deadline of the request, if its caller gave one. It ends the request, with a timeout; the establishment goes
+        /// on for the request that comes next, until it ends by `connectTimeoutMS`, which the shell applies.
         deadline: Option<Instant>,
         /// The pool's generation. In load-balanced mode the connection takes that of its service when
         /// hello is done.

@@ -228,7 +228,8 @@ impl<S: PoolTypes> PoolState<S> {
             self.owners.binary_search_by_key(&waiting.id, |(request, _)| request.id).is_err()
         });
         // An owner may be younger than a request that waits: one whose drain failed waits in its old place.
-        ensure(is_in_one_place, "an owner does not wait in the queue")
+        ensure(is_in_one_place, "an owner does not wait in the queue")?;
+        ensure(self.owners_due == self.next_owner_due(), "when the next owner is due is known")
     }
 
     fn verify_pending_responses(&self) -> Result<(), InvalidCheckpoint> {

@@ -84,6 +84,7 @@ pub const FORMAT_BYTES: usize = 4 + 1 + 7 + 4 + topology::FORMAT.len() + 1;
 
 /// The `format` in the header of a trace of a pool.
 pub const FORMAT: &str = "cenote-trace";
-/// The version of the format that is written: that with the stages of establishments, and with the steps of the client that
-/// inputs follow. Version 1 is read as well.
-pub const VERSION: u64 = 2;
+/// The version of the format that is written: that in which a caller's deadline ends its wait for a connection that is
+/// established for it. Version 2 brought the stages of establishments, and the steps of the client that inputs follow.
+/// Versions 1 and 2 are read as well, and replayed with their rules.
+pub const VERSION: u64 = 3;

@@ -89,6 +89,14 @@ pub struct Replay<R> {
     has_ended: bool,
 }
 
+/// The machine with the rules of a trace.
+fn of_version(version: u64, mut pool: PoolState<Traced>) -> PoolState<Traced> {
+    if version < 3 {
+        pool.let_owners_wait();
+    }
+    pool
+}
+
 impl<R: Read> Replay<R> {
     /// Reads the beginning of a trace.
     ///
@@ -112,6 +120,7 @@ impl<R: Read> Replay<R> {
                 .map_err(TraceProblem::from),
         };
         let pool = pool.map_err(|problem| reader.error(problem))?;
+        let pool = of_version(header.version, pool);
         let (actions, stages) = (Vec::new(), Vec::new());
         Ok(Self { reader, header, pool, actions, compared: 0, stages, has_ended: false })
     }
@@ -190,7 +199,8 @@ impl<R: Read> Replay<R> {
                     follows = None;
                     self.stages.clear();
                     let pool = restored(&checkpoint).map_err(TraceProblem::from);
-                    self.pool = pool.map_err(|problem| self.reader.error(problem))?;
+                    let pool = pool.map_err(|problem| self.reader.error(problem))?;
+                    self.pool = of_version(self.header.version, pool);
                     lost_before = Some(lost);
                 }
                 Some(Record::End { inputs }) => {

@@ -28,6 +28,7 @@ on_all_runtimes!(
     a_wait_for_a_connection_ends_in_time,
     the_older_timeouts_give_way,
     a_handshake_ends_in_time,
+    handshakes_that_take_longer_than_a_caller_waits,
     a_silent_resolver_and_proxy_end_in_time,
     background_connections_have_the_timeout_for_each_command,
 );
@@ -306,20 +307,42 @@ fn with_user() -> Endpoint {
     tls(Settings { users: vec![User::new("app", "pencil")], ..Settings::default() })
 }
 
-// CS-03, CS-05, CS-10: whatever hangs, connectTimeoutMS or the operation's time ends it, the first of both.
+// CS-03, CS-05, CS-10, SI-18: whatever hangs, the operation's time ends the wait, and connectTimeoutMS the connection.
 fn a_handshake_ends_in_time(shell: Shell) {
     for (command, stage) in [("isMaster", Stage::Hello), ("saslContinue", Stage::Authentication)] {
-        let limits =
-            ["timeoutMS=1000&connectTimeoutMS=60000", "timeoutMS=60000&connectTimeoutMS=1000"];
-        for options in limits {
-            let endpoint = with_user();
-            slow(&endpoint, command, 60_000);
-            let (pool, _) = pool(shell, &with(&endpoint.uri(), options));
-            let error = took_at_least(MS(990), || refusal(&pool));
-            assert!(error.is_timeout() && error.stage() == stage, "{options}: {error}");
-            assert_eq!(pool.snapshot().total, 0);
-        }
+        let endpoint = with_user();
+        slow(&endpoint, command, 60_000);
+        let ours = |options| pool(shell, &with(&endpoint.uri(), options)).0;
+        let pool = ours("timeoutMS=60000&connectTimeoutMS=1000");
+        let error = took_at_least(MS(990), || refusal(&pool));
+        assert!(error.is_timeout() && error.stage() == stage, "{error}");
+        assert_eq!(pool.snapshot().total, 0);
+        let pool = ours("timeoutMS=1000&connectTimeoutMS=60000");
+        let Err(error) = took_at_least(MS(990), || pool.check_out()) else { panic!("it hangs") };
+        assert!(error.is_timeout(), "{error}");
+        assert_eq!(pool.snapshot().pending, 1);
+        pool.close();
     }
+}
+
+/// No caller waits for as long as a handshake takes: the connection serves a later one.
+// SI-11, SI-18
+fn handshakes_that_take_longer_than_a_caller_waits(shell: Shell) {
+    let endpoint = with_user();
+    let delay =
+        rawdoc! { "failCommands": ["isMaster"], "blockConnection": true, "blockTimeMS": 1000 };
+    let always = rawdoc! { "configureFailPoint": "failCommand", "mode": "alwaysOn", "data": delay };
+    endpoint.with(|server, _| server.set_fail_point(&always)).expect("a fail point");
+    let (pool, _) = pool(shell, &with(&endpoint.uri(), "maxPoolSize=1&timeoutMS=400"));
+    let begin = Instant::now();
+    let mut given_up = 0;
+    while pool.check_out().is_err() {
+        given_up += 1;
+        assert!(begin.elapsed() < Duration::from_secs(30), "{:?}", pool.snapshot());
+    }
+    let seen = pool.snapshot();
+    assert!(given_up > 0, "the first cannot wait for it");
+    assert_eq!((seen.connections_created, seen.generation), (1, 0));
 }
 
 // CS-04: no OCSP responder is asked; names are resolved and proxies are spoken to.
@@ -339,7 +362,11 @@ fn a_silent_resolver_and_proxy_end_in_time(shell: Shell) {
     let port = silent.local_addr().expect("bound").port();
     let uri = format!("mongodb://db.example.com/?{limits}&proxyHost=127.0.0.1&proxyPort={port}");
     let (pool, _) = crate::world::pool(shell, &uri);
-    let error = took_at_least(MS(200), || refusal(&pool));
+    let Err(error) = took_at_least(MS(190), || pool.check_out()) else { panic!("it is silent") };
+    assert!(error.is_timeout(), "{error}");
+    let uri = uri.replace(limits, "connectTimeoutMS=200");
+    let (pool, _) = crate::world::pool(shell, &uri);
+    let error = took_at_least(MS(190), || refusal(&pool));
     assert!(error.is_timeout() && error.stage() == Stage::Proxy, "{error}");
 }
 

@@ -75,9 +75,9 @@ pub trait Connector<R: Runtime>: Send + Sync + Sized + 'static {
     ///
     /// In load-balanced mode it calls [`HandshakeReporter::handshaken`] once hello is done; a
     /// connection without that call is closed, and the check-out fails with a configuration error. It
-    /// ends by the target's deadline, if there is one, with an error that names the stage it reached; a
-    /// future that does not is dropped then, and after the [`connect_timeout`](Self::connect_timeout). When the pool has no use for the connection any more,
-    /// the future is dropped.
+    /// belongs to the pool, not to the check-out that it was begun for: that one's deadline ends its wait, and the connection
+    /// serves the next. The future is dropped after the [`connect_timeout`](Self::connect_timeout), and when the pool has no
+    /// use for the connection any more.
     ///
     /// # Errors
     ///
@@ -189,10 +189,6 @@ pub struct Target<R: Runtime> {
     pub address: Arc<ServerAddress>,
     /// The connection's number, as in events: 1, 2, 3, …
     pub connection_id: u64,
-    /// The deadline of the check-out for which the connection is made; `None` if that has no
-    /// deadline or the connection is made in the background. The connector applies its own timeouts
-    /// besides.
-    pub deadline: Option<R::Instant>,
     /// Whether the connection is made to reach `minPoolSize`.
     pub background: bool,
     /// The pool's runtime.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::thread;
 
 use cenote_core::error::{ConnectionError, Stage};
-use cenote_core::pool::{ConnId, Input, Instant, WaiterId};
+use cenote_core::pool::{ConnId, Input, WaiterId};
 
 use super::driver::PoolDriver;
 use super::fork::ForkTrigger;
@@ -21,7 +21,6 @@ use crate::runtime::{Runtime, timeout_at};
 pub(super) fn start<R: Runtime, K: Connector<R>>(
     driver: &Arc<PoolDriver<R, K>>,
     id: ConnId,
-    deadline: Option<Instant>,
     owner: Option<WaiterId>,
 ) {
     if driver.is_inherited() {
@@ -40,17 +39,15 @@ pub(super) fn start<R: Runtime, K: Connector<R>>(
     let stages = Stages::begin(driver.measured(), span, record, R::now);
     let establishment =
         Establishment { driver: Arc::clone(driver), key, stages, is_answered: false };
-    let deadline = deadline.and_then(|deadline| driver.time_of(deadline));
     let limit = driver.connector().connect_timeout().and_then(|limit| R::now().checked_add(limit));
     // CO-01, PS-05
     let target = Target {
         address: Arc::clone(driver.address()),
         connection_id: id.number(),
-        deadline: deadline.map(Into::into),
         background: owner.is_none(),
         runtime,
     };
-    driver.spawn_task(key, establishment.run(target, deadline, limit));
+    driver.spawn_task(key, establishment.run(target, limit));
 }
 
 fn record_stages<R: Runtime, K: Connector<R>>(
@@ -70,14 +67,9 @@ struct Establishment<R: Runtime, K: Connector<R>> {
 }
 
 impl<R: Runtime, K: Connector<R>> Establishment<R, K> {
-    /// Until the deadline of its caller, and within the limit of the connector.
+    /// Within the limit of the connector, whoever waits for it.
     // SD-23
-    async fn run(
-        mut self,
-        target: Target<R>,
-        deadline: Option<std::time::Instant>,
-        limit: Option<std::time::Instant>,
-    ) {
+    async fn run(mut self, target: Target<R>, limit: Option<std::time::Instant>) {
         let (driver, id) = (Arc::clone(&self.driver), self.key.id);
         let handshaken = move |service| {
             driver.feed(Input::Handshaken { id, service: Some(service), clears_at_hello: None });
@@ -85,20 +77,14 @@ impl<R: Runtime, K: Connector<R>> Establishment<R, K> {
         let reporter = HandshakeReporter::new(handshaken, self.stages.clone());
         let runtime = target.runtime.clone();
         let connecting = self.driver.connector().connect(target, reporter);
-        let end = deadline.into_iter().chain(limit).min();
-        let outcome = by_deadline(&runtime, end, connecting).await;
+        let outcome = within(&runtime, limit, connecting).await;
         let outcome = outcome.and_then(|connection| self.check_service().map(|()| connection));
         self.stages.end(outcome.as_ref().map(drop));
         match outcome {
             Ok(connection) => self.succeed(connection),
             Err(cause) => {
-                // As in use, the end of the caller's time says nothing about the server.
-                let is_callers = deadline.is_some_and(|deadline| deadline <= R::now());
-                let is_of_server = !(is_callers && cause.is_network_error() && cause.is_timeout());
-                if is_of_server {
-                    self.driver.show_failure(id, &cause);
-                }
-                let overloaded = is_of_server && cause.is_overload();
+                self.driver.show_failure(id, &cause);
+                let overloaded = cause.is_overload();
                 self.fail(cause, overloaded);
             }
         }
@@ -156,16 +142,15 @@ impl<R: Runtime, K: Connector<R>> Drop for Establishment<R, K> {
     }
 }
 
-/// Ends a connector that does not look at its deadline. One that does knows the stage, and comes first
-/// at the same moment.
-async fn by_deadline<R: Runtime, C, E: Into<ConnectionError>>(
+/// Ends a connector that has no limit of its own.
+async fn within<R: Runtime, C, E: Into<ConnectionError>>(
     runtime: &R,
-    deadline: Option<std::time::Instant>,
+    limit: Option<std::time::Instant>,
     connecting: impl Future<Output = Result<C, E>>,
 ) -> Result<C, ConnectionError> {
-    let Some(deadline) = deadline else { return connecting.await.map_err(Into::into) };
-    let after = deadline.saturating_duration_since(R::now());
-    match timeout_at(runtime, deadline, connecting).await {
+    let Some(limit) = limit else { return connecting.await.map_err(Into::into) };
+    let after = limit.saturating_duration_since(R::now());
+    match timeout_at(runtime, limit, connecting).await {
         Some(outcome) => outcome.map_err(Into::into),
         None => Err(ConnectionError::timeout(Stage::Tcp, after)),
     }

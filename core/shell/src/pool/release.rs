@@ -181,8 +181,9 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
     #[inline(never)]
     fn perform(self: &Arc<Self>, action: Action<Types<R, K>>) {
         match action {
-            Action::StartEstablish { id, owner, deadline, generation: _ } => {
-                establish::start(self, id, deadline, owner);
+            // The deadline of the request ends its wait, and not the establishment.
+            Action::StartEstablish { id, owner, deadline: _, generation: _ } => {
+                establish::start(self, id, owner);
             }
             Action::AbortEstablish { id } => self.abort_task(id),
             Action::CloseSocket { id, conn } => {

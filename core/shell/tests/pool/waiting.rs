@@ -20,7 +20,7 @@ on_all_runtimes!(
     a_failed_connection_fails_the_check_out_that_it_was_for,
     idle_connections_are_closed_and_the_minimum_is_kept,
     stale_connections_are_closed_as_stale_however_long_they_were_idle,
-    a_deadline_holds_for_a_connector_that_ignores_it,
+    a_deadline_ends_the_wait_and_not_the_connection,
     with_connection_checks_in_in_any_case,
 );
 
@@ -216,14 +216,17 @@ fn stale_connections_are_closed_as_stale_however_long_they_were_idle<R: TestRunt
     until(|| log.closed_for() == [CloseReason::Stale]);
 }
 
-// CS-03.
-fn a_deadline_holds_for_a_connector_that_ignores_it<R: TestRuntime>() {
-    let (pool, log) = ready::<R>(&Gate::closed(), at_most(1));
+// CS-03, CS-05, SI-18: the connection belongs to the pool, and serves the next caller.
+fn a_deadline_ends_the_wait_and_not_the_connection<R: TestRuntime>() {
+    let gate = Gate::closed();
+    let (pool, log) = ready::<R>(&gate, at_most(1));
     let deadline = Instant::now() + Duration::from_millis(30);
     let error = pool.check_out_before(deadline).expect_err("it fails");
     assert!(error.is_timeout() && Instant::now() >= deadline, "{error}");
-    assert_eq!(pool.snapshot().pending, 0);
-    assert_eq!(log.take_all(6)[4..], ["ConnectionClosed", "ConnectionCheckOutFailed"]);
+    assert_eq!(pool.snapshot().pending, 1);
+    assert_eq!(log.take_all(5)[4..], ["ConnectionCheckOutFailed"]);
+    gate.admit(1);
+    assert_eq!(pool.check_out().expect("a connection").number, 1);
     pool.close();
 }
 

@@ -54,14 +54,12 @@ impl Connector<Tokio> for Simulated {
 
     async fn connect(
         &self,
-        mut target: Target,
+        target: Target,
         progress: HandshakeReporter,
     ) -> Result<Socket, ConnectionError> {
         let counted = self.alive.count();
         // For opening and for what comes after that together.
-        let own = Instant::now() + CONNECT_TIMEOUT;
-        let limit = target.deadline.map_or(own, |deadline| deadline.min(own));
-        target.deadline = Some(limit);
+        let limit = Instant::now() + CONNECT_TIMEOUT;
         let runtime = Tokio::current();
         let connecting = TcpStream::connect((NAME, PORT));
         let stream = match timeout_at(&runtime, limit.into_std(), connecting).await {
@@ -70,7 +68,10 @@ impl Connector<Tokio> for Simulated {
             None => return Err(ConnectionError::timeout(Stage::Tcp, CONNECT_TIMEOUT)),
         };
         let address = stream.local_addr().expect("an address").to_string();
-        let connection = self.mongo.establish(stream, &target, &progress).await?;
+        let establishing = self.mongo.establish(stream, &target, &progress);
+        let established = timeout_at(&runtime, limit.into_std(), establishing).await;
+        let timed_out = || ConnectionError::timeout(Stage::Hello, CONNECT_TIMEOUT);
+        let connection = established.ok_or_else(timed_out)??;
         Ok(Socket { connection, address, _counted: counted })
     }
 

@@ -69,6 +69,9 @@ pub struct PoolCheckpoint {
     pub now: Instant,
     /// How often `now` ran backwards.
     pub clock_regressions: u64,
+    /// Whether requests that own a pending connection wait for it beyond their callers' deadlines: in replays of traces
+    /// before version 3.
+    pub owners_wait: bool,
     /// How often a service was cleared.
     pub service_clears: u64,
     /// The services behind a load balancer, in the order of their ids.
@@ -201,6 +204,7 @@ impl Default for PoolCheckpoint {
             last_connection: 0,
             now: Instant::ORIGIN,
             clock_regressions: 0,
+            owners_wait: false,
             service_clears: 0,
             services: Vec::new(),
             connections: Vec::new(),

@@ -70,6 +70,8 @@ impl<S: PoolTypes> PoolState<S> {
             queue,
             pending_responses,
             owners,
+            owners_due: None,
+            owners_wait: checkpoint.owners_wait,
             cleared_by: checkpoint.was_cleared.then(|| payloads.cause(None)),
             populate_after: checkpoint.populate_after,
             standing_since: checkpoint.standing_since,
@@ -82,6 +84,7 @@ impl<S: PoolTypes> PoolState<S> {
             clock_regressions: checkpoint.clock_regressions,
         };
         pool.schedule_drains();
+        pool.schedule_owners();
         pool.follow_demand();
         pool.verify()?;
         Ok(pool)

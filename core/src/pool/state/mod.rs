@@ -59,6 +59,10 @@ pub struct PoolState<S: PoolTypes> {
     pub(in crate::pool) pending_responses: PendingResponses<S::Cause>,
     /// The requests that own a pending or draining connection, in the order in which they came.
     pub(in crate::pool) owners: Vec<(Request<S::Waiter>, ConnId)>,
+    /// When the first of those that own a pending connection may wait no longer.
+    pub(in crate::pool) owners_due: Option<Instant>,
+    /// They wait on, as they did before traces of version 3: the shell ended an establishment with its caller's time.
+    pub(in crate::pool) owners_wait: bool,
     /// What the most recent clear of the whole pool was fed with.
     pub(in crate::pool) cleared_by: Option<S::Cause>,
     /// Until when the minimum is left alone after a failed establishment.
@@ -103,6 +107,8 @@ impl<S: PoolTypes> PoolState<S> {
             queue: WaitQueue::new(),
             pending_responses: PendingResponses::new(),
             owners: Vec::new(),
+            owners_due: None,
+            owners_wait: false,
             cleared_by: None,
             populate_after: None,
             standing_since: None,
@@ -171,6 +177,8 @@ where
             queue,
             pending_responses,
             owners,
+            owners_due,
+            owners_wait,
             cleared_by,
             populate_after,
             standing_since,
@@ -192,6 +200,8 @@ where
             queue: queue.clone(),
             pending_responses: pending_responses.clone(),
             owners: owners.clone(),
+            owners_due: *owners_due,
+            owners_wait: *owners_wait,
             cleared_by: cleared_by.clone(),
             populate_after: *populate_after,
             standing_since: *standing_since,

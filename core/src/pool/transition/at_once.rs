@@ -159,6 +159,7 @@ impl<S: PoolTypes> PoolState<S> {
     pub fn keeps_deadline(&self, armed: Instant) -> bool {
         self.keeps_deadline_at_once(armed)
             && self.queue.is_empty()
+            && self.owners_due.is_none()
             && self.populate_after.is_none()
             && self.pacing.not_before.is_none()
             && self.pending_responses.next_due().is_none()

@@ -1,5 +1,7 @@
 //! Checking out a connection.
 
+use alloc::sync::Arc;
+
 use crate::pool::action::Action;
 use crate::pool::error::CheckOutError;
 use crate::pool::event::{Event, PendingResponseFailure};
@@ -171,8 +173,8 @@ impl<S: PoolTypes> PoolState<S> {
     }
 
     /// Starts a connection that belongs to the request. The request has left the queue, so that the
-    /// next one can be looked at, and is limited by nothing but its caller's own deadline, unless it
-    /// returns.
+    /// next one can be looked at, and is limited by nothing but its caller's own deadline. That ends its wait, and not the
+    /// establishment.
     // OP-08, WQ-13, ES-04, OUT-23, LN-04, T-23
     #[inline(never)]
     fn establish_for(&mut self, request: Request<S::Waiter>, out: &mut impl ActionSink<S>) {
@@ -190,6 +192,54 @@ impl<S: PoolTypes> PoolState<S> {
         let is_only = self.owners.get(place).is_none_or(|(next, _)| next.id > request.id);
         assert!(is_only, "a request owns one connection");
         self.owners.insert(place, (request, id));
+        self.schedule_owners();
+    }
+
+    /// Fails the requests whose callers wait no longer for the connection that is established for them. It goes on, for the
+    /// request that comes next.
+    // CS-03, CS-05, SI-11
+    pub(super) fn time_out_owners(
+        &mut self,
+        due: impl Fn(Instant) -> bool,
+        out: &mut impl ActionSink<S>,
+    ) {
+        let mut snapshot = None;
+        while self.owners_due.is_some_and(&due) {
+            let is_due = |(request, id): &(Request<S::Waiter>, ConnId)| {
+                let limit = request.callers_deadline();
+                limit.is_some_and(&due) && self.connections.list_of(*id) == List::Pending
+            };
+            let Some(id) = self.owners.iter().find(|it| is_due(it)).map(|(_, id)| *id) else {
+                return;
+            };
+            // Each is told how the pool was before any of them left.
+            let snapshot = Arc::clone(snapshot.get_or_insert_with(|| Arc::new(self.snapshot())));
+            if let Some(request) = self.take_owner(id) {
+                self.fail(request, CheckOutError::WaitQueueTimeout { snapshot }, out);
+            }
+        }
+    }
+
+    /// For a trace from the time when shells did that.
+    #[cfg(feature = "protocol")]
+    pub(crate) fn let_owners_wait(&mut self) {
+        self.owners_wait = true;
+        self.schedule_owners();
+    }
+
+    /// Keeps up when the first of them is due.
+    pub(in crate::pool) fn schedule_owners(&mut self) {
+        self.owners_due = self.next_owner_due();
+    }
+
+    /// Recounts it.
+    pub(in crate::pool) fn next_owner_due(&self) -> Option<Instant> {
+        if self.owners_wait {
+            return None;
+        }
+        let is_pending = |id: &ConnId| self.connections.list_of(*id) == List::Pending;
+        let pending = self.owners.iter().filter(|(_, id)| is_pending(id));
+        pending.filter_map(|(request, _)| request.callers_deadline()).min()
     }
 
     /// The caller cancelled: its request leaves the queue, and a connection that was being made or

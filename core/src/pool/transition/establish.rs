@@ -211,6 +211,7 @@ impl<S: PoolTypes> PoolState<S> {
         let owner = self.connections.take_owner(id)?;
         let index = self.owners.binary_search_by_key(&owner, |(request, _)| request.id);
         let (request, _) = self.owners.remove(index.expect("an owner is listed"));
+        self.schedule_owners();
         Some(request)
     }
 

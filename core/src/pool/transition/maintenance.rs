@@ -59,7 +59,11 @@ impl<S: PoolTypes> PoolState<S> {
     #[inline(always)]
     fn due_at(&self, reason: DeadlineReason) -> Option<Instant> {
         match reason {
-            DeadlineReason::WaitQueueTimeout => self.queue.next_deadline(),
+            DeadlineReason::WaitQueueTimeout => match (self.queue.next_deadline(), self.owners_due)
+            {
+                (Some(queued), Some(owner)) => Some(queued.min(owner)),
+                (queued, owner) => queued.or(owner),
+            },
             DeadlineReason::IdleTime => self.next_idle_out(),
             DeadlineReason::Lifetime => {
                 self.connections.next_expiry().filter(|_| self.runs_maintenance())
@@ -76,7 +80,11 @@ impl<S: PoolTypes> PoolState<S> {
     /// Does everything of this kind that is due by now.
     fn do_due(&mut self, reason: DeadlineReason, out: &mut impl ActionSink<S>) {
         match reason {
-            DeadlineReason::WaitQueueTimeout => self.time_out_requests_now(out),
+            DeadlineReason::WaitQueueTimeout => {
+                let now = self.now;
+                self.time_out_requests_now(out);
+                self.time_out_owners(|deadline| deadline <= now, out);
+            }
             DeadlineReason::IdleTime => self.close_idle(out),
             DeadlineReason::Lifetime => self.close_at_end_of_life(out),
             // After every input, so after this one, too.

@@ -83,6 +83,10 @@ impl<S: PoolTypes> PoolState<S> {
             let now = self.now;
             self.time_out_drain_owners(|deadline| deadline < now, out);
         }
+        if self.owners_due.is_some() {
+            let now = self.now;
+            self.time_out_owners(|deadline| deadline < now, out);
+        }
         match input {
             Input::CheckOutRequested { .. } | Input::CheckedIn { .. } => {
                 unreachable!("handled in `proceed`")

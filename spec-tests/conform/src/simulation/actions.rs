@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use cenote_core::error::{ConnectionError, PoolError, Stage};
-use cenote_core::pool::{Action, ConnId, Event, Input, Instant, ServiceId};
+use cenote_core::pool::{Action, ConnId, Event, Input, ServiceId};
 use cenote_core::sdam::{self, Context, PoolVerdict};
 
 use super::pool::{Simulated, SimulatedConnection, SimulatedPool, Socket};
@@ -66,9 +66,7 @@ impl SimulatedPool {
         let mut drains = Vec::new();
         for action in actions {
             match action {
-                Action::StartEstablish { id, deadline, .. } => {
-                    self.say_hello(id, deadline);
-                }
+                Action::StartEstablish { id, .. } => self.say_hello(id),
                 Action::AbortEstablish { id } => {
                     self.replies.retain(|_, (replied, _)| *replied != id);
                 }
@@ -100,19 +98,10 @@ impl SimulatedPool {
         }
     }
 
-    /// Establishing is given up at the deadline of the request that waits for it.
-    // CS-05
-    fn say_hello(&mut self, id: ConnId, deadline: Option<Instant>) {
+    fn say_hello(&mut self, id: ConnId) {
         let Answer { after, result } = self.server.hello();
-        let (at, result) = match deadline {
-            Some(deadline) if deadline < self.now + after => {
-                let limit = deadline.saturating_since(self.now);
-                (deadline, Err(ConnectionError::timeout(Stage::Hello, limit)))
-            }
-            Some(_) | None => (self.now + after, result),
-        };
         self.hellos += 1;
-        self.replies.insert((at, self.hellos), (id, result));
+        self.replies.insert((self.now + after, self.hellos), (id, result));
     }
 
     fn emit(&mut self, event: &Event<ConnectionError>) {

@@ -216,6 +216,26 @@ impl<S: PoolTypes> Model<S> {
         }
     }
 
+    /// A request whose caller waits no longer for the connection that is established for it: that goes on. The oldest is
+    /// the first; each error has the snapshot from before the first of them left.
+    pub(super) fn time_out_owners(&mut self, due: impl Fn(Instant, Instant) -> bool) {
+        let mut overdue = Vec::new();
+        for connection in &self.connections {
+            if let Phase::Pending { owner: Some(request), .. } = &connection.phase {
+                let limit = request.deadline.filter(|_| request.callers);
+                if limit.is_some_and(|limit| due(limit, self.now)) {
+                    overdue.push((request.id, connection.id));
+                }
+            }
+        }
+        overdue.sort();
+        let snapshot = Arc::new(self.snapshot());
+        for (_, id) in overdue {
+            let request = self.take_owner(id).expect("it has a request");
+            self.fail_timed_out(request, &snapshot);
+        }
+    }
+
     // WQ-10, CLR-10: all of them, oldest first.
     pub(super) fn fail_waiting(&mut self, error: &CheckOutError<S::Cause>) {
         while !self.queue.is_empty() {

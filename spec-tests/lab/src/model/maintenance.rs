@@ -13,6 +13,7 @@ impl<S: PoolTypes> Model<S> {
     // BG-07: everything that is due, pruning first.
     pub(super) fn run(&mut self) {
         self.time_out(|deadline, now| deadline <= now);
+        self.time_out_owners(|deadline, now| deadline <= now);
         if self.runs() {
             self.close_idle();
             self.close_at_end_of_life();
@@ -170,6 +171,11 @@ impl<S: PoolTypes> Model<S> {
             }
             if let Some(at) = self.unanswered_at(connection) {
                 add(at, DeadlineReason::Unanswered);
+            }
+            if let Phase::Pending { owner: Some(request), .. } = &connection.phase {
+                if let Some(at) = request.deadline.filter(|_| request.callers) {
+                    add(at, DeadlineReason::WaitQueueTimeout);
+                }
             }
             let drain_ends = self.drain_ends_at(connection);
             let owner = owner_of(&connection.phase).filter(|_| drain_ends.is_some());

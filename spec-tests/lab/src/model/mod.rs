@@ -200,9 +200,10 @@ impl<S: PoolTypes> Model<S> {
         self.time_out(|deadline, now| deadline < now);
         self.watch_delay();
         self.shed(|at, now| at < now);
-        // Check-outs and check-ins do not look at drains.
+        // Check-outs and check-ins do not look at drains and establishments.
         if !matches!(input, Input::CheckOutRequested { .. } | Input::CheckedIn { .. }) {
             self.time_out_drains(|deadline, now| deadline < now);
+            self.time_out_owners(|deadline, now| deadline < now);
         }
         self.apply(input);
         // OUT-07, T-21, T-27: the input may have freed something for waiting requests.

@@ -276,9 +276,9 @@ impl<'a> World<'a> {
 
     fn act(&mut self, action: Action<Tagged>) -> Result<(), String> {
         match action {
-            Action::StartEstablish { id, deadline, .. } => {
+            Action::StartEstablish { id, .. } => {
                 self.accounting.start(id)?;
-                self.start_opening(id, deadline);
+                self.start_opening(id);
                 Ok(())
             }
             Action::AbortEstablish { id } => {

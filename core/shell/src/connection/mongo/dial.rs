@@ -172,7 +172,7 @@ mod tests {
     use tokio::time::Instant;
 
     use super::super::test_runtime::{Attempt, TestRuntime};
-    use super::{MongoConnector, alternate, race};
+    use super::{Limit, MongoConnector, alternate, race};
     use crate::connection::Lookup;
     use crate::connection::shortage::codes;
     use crate::connection::stages::Stages;
@@ -201,7 +201,7 @@ mod tests {
             noted.lock().unwrap().push(begin.elapsed().as_millis());
             attempts.lock().unwrap().remove(0)
         });
-        let limit = connector.settings.opening(begin.into_std(), None);
+        let limit = connector.settings.opening(begin.into_std());
         let outcome =
             connector.dial(&runtime, &"db:7".parse().unwrap(), limit, &Stages::default()).await;
         let error = outcome.err().map(|error| (error.stage(), error.to_string()));
@@ -243,10 +243,9 @@ mod tests {
             assert_eq!(address, ([10, 0, 0, 1], 7).into());
             Attempt::Connected(duplex(1).0)
         });
-        let dial = async |host: &str, caller: Option<Duration>| {
+        let dial = async |host: &str, time: Option<Duration>| {
             let begin = Instant::now();
-            let caller = caller.map(|time| (begin + time).into_std());
-            let limit = connector.settings.opening(begin.into_std(), caller);
+            let limit = Limit::of(begin.into_std(), time.unwrap_or(Duration::from_secs(10)));
             let dialled =
                 connector.dial(&runtime, &host.parse().unwrap(), limit, &Stages::default()).await;
             (dialled.map(drop).map_err(|error| error.stage()), begin.elapsed().as_millis())
@@ -289,7 +288,7 @@ mod tests {
     async fn resolve(uri: &str, resolver: impl Fn(Lookup) + Send + Sync + 'static) -> Stage {
         let connector = connector(uri).with_resolver(resolver);
         let runtime = TestRuntime::new(|_| Attempt::Refused);
-        let limit = connector.settings.opening(Instant::now().into_std(), None);
+        let limit = connector.settings.opening(Instant::now().into_std());
         let address = uri.trim_start_matches("mongodb://").parse().unwrap();
         connector.dial(&runtime, &address, limit, &Stages::default()).await.err().unwrap().stage()
     }

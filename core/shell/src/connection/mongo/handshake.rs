@@ -91,7 +91,7 @@ pub(super) async fn with_aws_keys<R: Network>(
 ) -> Result<(Arc<EstablishOptions>, Limit), ConnectionError> {
     let Some(fetch) = settings.aws_fetch(&options) else { return Ok((options, limit)) };
     let begin = R::now();
-    let longest = limit.for_callback(LONGEST_WAIT, settings.has_operation_timeout(), R::now);
+    let longest = limit.for_callback(LONGEST_WAIT, settings.operation_timeout().is_some(), R::now);
     let fetched = hold(runtime, longest, runtime.unblock(fetch)).await;
     let keys = fetched.map_err(|error| error.at(Stage::Authentication))??;
     let mut options = EstablishOptions::clone(&options);
@@ -132,11 +132,16 @@ impl<'m, R: Network> Conversation<'m, R> {
             }
             Step::Token { refused } => {
                 let begin = R::now();
-                let limit =
-                    limit.for_callback(LONGEST_WAIT, settings.has_operation_timeout(), R::now);
+                let limit = limit.for_callback(
+                    LONGEST_WAIT,
+                    settings.operation_timeout().is_some(),
+                    R::now,
+                );
                 let left = |limit: Deadline| limit.at.saturating_duration_since(begin);
-                let fetch =
-                    settings.token_fetch(refused, limit.next(R::now).map_or(LONGEST_WAIT, left));
+                let left = limit.next(R::now).map_or(LONGEST_WAIT, left);
+                // The caller waits no longer.
+                let told = settings.operation_timeout().map_or(left, |timeout| left.min(timeout));
+                let fetch = settings.token_fetch(refused, told);
                 match hold(runtime, limit, runtime.unblock(fetch)).await {
                     Ok(Ok(token)) => establish.token(token),
                     Ok(Err(error)) => establish.failed_with(error),

@@ -5,26 +5,24 @@ use crate::connection::operation::{Deadline, OperationLimit};
 /// A time limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Limit {
-    /// For opening the connection.
-    opening: Option<Deadline>,
-    /// Of the caller, for everything.
-    caller: Option<Deadline>,
+    /// For everything: opening a connection, or an operation.
+    whole: Option<Deadline>,
     /// For each wait.
     each: Option<Duration>,
+    /// The whole is that of an operation.
+    is_operations: bool,
 }
 
 impl Limit {
-    /// For opening a connection: `connectTimeoutMS` (0 is without limit) or the caller's deadline,
-    /// whichever comes first.
+    /// For opening a connection: `connectTimeoutMS` (0 is without limit).
     // CS-03
-    pub(super) fn of(now: Instant, connect_timeout: Duration, caller: Option<Instant>) -> Self {
-        let opening = Deadline::after(now, connect_timeout);
-        Self { opening, caller: caller.map(|at| Deadline::until(now, at)), each: None }
+    pub(super) fn of(now: Instant, connect_timeout: Duration) -> Self {
+        Self { whole: Deadline::after(now, connect_timeout), ..Self::each(None) }
     }
 
     /// For each wait.
     pub(super) const fn each(each: Option<Duration>) -> Self {
-        Self { opening: None, caller: None, each }
+        Self { whole: None, each, is_operations: false }
     }
 
     /// In addition, `each` for every command of the handshake.
@@ -35,7 +33,7 @@ impl Limit {
     /// For a command that begins now, together with its reply.
     // ES-06, HS-09, AU-04
     pub(super) fn for_command(self, now: impl FnOnce() -> Instant) -> Self {
-        Self { opening: self.next(now), caller: None, each: None }
+        Self { whole: self.next(now), each: None, ..self }
     }
 
     /// For a callback that the application gave, from now on: `longest` at most, and what is left where a timeout of the
@@ -48,27 +46,28 @@ impl Limit {
         now: impl Fn() -> Instant,
     ) -> Self {
         let own = Deadline::after(now(), longest);
-        let applies = self.caller.is_some() || has_operation_timeout;
+        let applies = self.is_operations || has_operation_timeout;
         let left = if applies { self.next(now) } else { None };
-        Self { opening: left.into_iter().chain(own).min(), caller: None, each: None }
+        Self { whole: left.into_iter().chain(own).min(), each: None, ..self }
     }
 
     /// The same with more time for opening the connection.
     pub(super) fn longer_by(self, time: Duration) -> Self {
         let longer = |it: Deadline| Deadline { at: it.at.checked_add(time).unwrap_or(it.at), ..it };
-        Self { opening: self.opening.map(longer), ..self }
+        Self { whole: self.whole.map(longer), ..self }
     }
 
     /// For a wait that begins now; `None` is without limit. Reads the clock only if that matters.
     pub(super) fn next(self, now: impl FnOnce() -> Instant) -> Option<Deadline> {
         let each = self.each.and_then(|each| Deadline::after(now(), each));
-        each.into_iter().chain(self.opening).chain(self.caller).min()
+        each.into_iter().chain(self.whole).min()
     }
 }
 
 impl From<OperationLimit> for Limit {
     fn from(operation: OperationLimit) -> Self {
-        Self { opening: None, caller: operation.deadline, each: operation.each_wait }
+        let OperationLimit { deadline, each_wait, .. } = operation;
+        Self { whole: deadline, each: each_wait, is_operations: deadline.is_some() }
     }
 }
 
@@ -85,11 +84,9 @@ mod tests {
     fn the_first_of_the_limits_counts() {
         let now = Instant::now();
         let over = |limit: Limit| limit.next(|| now).map(|deadline| deadline.after);
-        assert_eq!(over(Limit::of(now, MS(0), None)), None);
-        assert_eq!(over(Limit::of(now, MS(7), None)), Some(MS(7)));
-        assert_eq!(over(Limit::of(now, MS(7), Some(now + MS(3)))), Some(MS(3)));
-        assert_eq!(over(Limit::of(now, MS(7), Some(now + MS(9)))), Some(MS(7)));
-        let each = Limit::of(now, MS(7), None).and_each_command(Some(MS(5)));
+        assert_eq!(over(Limit::of(now, MS(0))), None);
+        assert_eq!(over(Limit::of(now, MS(7))), Some(MS(7)));
+        let each = Limit::of(now, MS(7)).and_each_command(Some(MS(5)));
         assert_eq!(over(each), Some(MS(5)));
         // What the clock cannot represent is no limit.
         assert_eq!(over(Limit::each(Some(Duration::MAX))), None);
@@ -103,13 +100,9 @@ mod tests {
             let limit = limit.for_callback(MS(9), has_operation_timeout, || now);
             limit.next(|| now).map(|deadline| deadline.after)
         };
-        let opening = Limit::of(now, MS(7), None).and_each_command(Some(MS(5)));
+        let opening = Limit::of(now, MS(7)).and_each_command(Some(MS(5)));
         assert_eq!((over(opening, false), over(opening, true)), (Some(MS(9)), Some(MS(5))));
-        let for_caller = Limit::of(now, MS(7), Some(now + MS(3)));
-        assert_eq!(over(for_caller, false), Some(MS(3)));
-        let longer = Limit::of(now, MS(7), Some(now + MS(9))).longer_by(MS(4)).next(|| now);
-        assert_eq!(longer.map(|it| it.at), Some(now + MS(9)));
-        let longer = Limit::of(now, MS(7), None).longer_by(MS(4)).next(|| now);
+        let longer = Limit::of(now, MS(7)).longer_by(MS(4)).next(|| now);
         assert_eq!(longer, Some(Deadline { at: now + MS(11), after: MS(7) }));
     }
 
@@ -125,6 +118,6 @@ mod tests {
         let never = || -> Instant { unreachable!("there is no limit that begins now") };
         assert_eq!(Limit::each(None).next(never), None);
         let now = Instant::now();
-        assert!(Limit::of(now, MS(7), None).next(never).is_some());
+        assert!(Limit::of(now, MS(7)).next(never).is_some());
     }
 }

@@ -237,7 +237,7 @@ mod tests {
             let runtime = TestRuntime::new(|_| Attempt::Refused);
             let (stream, transport) = (near.compat(), Transport::new());
             let mut messages = Messages { runtime, stream, transport };
-            let limit = Limit::of(now(), Duration::from_secs(1), None);
+            let limit = Limit::of(now(), Duration::from_secs(1));
             advance(Duration::from_secs(3)).await;
             let peer = tokio::spawn(async move {
                 far.read_u8().await.unwrap();
@@ -269,7 +269,7 @@ mod tests {
         let runtime = TestRuntime::new(|_| Attempt::Refused);
         let (stream, transport) = (near.compat(), Transport::new());
         let mut messages = Messages { runtime, stream, transport };
-        let limit = Limit::of(now(), Duration::from_secs(1), None);
+        let limit = Limit::of(now(), Duration::from_secs(1));
         advance(Duration::from_secs(3)).await;
         let peer = tokio::spawn(async move {
             far.read_u8().await.unwrap();

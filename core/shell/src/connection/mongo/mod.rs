@@ -66,9 +66,9 @@ pub use self::transport::{ByteLayer, Transport};
 /// Opens connections as a connection string describes them: TCP or a Unix domain socket, optionally
 /// through a SOCKS5 proxy, with or without TLS, then hello, compression and authentication.
 ///
-/// `connectTimeoutMS`, 10 s by default, covers all of that together. In addition each command of
-/// the handshake has `timeoutMS`, or else `socketTimeoutMS`, unless the check-out for which the
-/// connection is made has a deadline, which then covers all commands.
+/// `connectTimeoutMS`, 10 s by default, covers all of that together. In addition each command of the handshake has
+/// `socketTimeoutMS`; where `timeoutMS` is set, that for connections that are made to reach `minPoolSize`, and none of
+/// these for others: it ends the wait of the check-out that they were begun for.
 ///
 /// A host name is resolved for each connection. Where the resolver gives no answer within 1 s, or
 /// half of the time that is left if that is less, the addresses of the last answer are used that led
@@ -212,9 +212,8 @@ impl<R: Network> MongoConnector<R> {
     /// a [`Connector`] that opens its own sockets, calls this, and forwards [`Connector::fault`],
     /// [`Connector::idle_fault`], [`Connector::connect_timeout`] and [`Connector::interrupter`] to this connector's.
     ///
-    /// The target's deadline and `connectTimeoutMS` from now on limit the whole, and each command
-    /// has the time that [`MongoConnector`] describes. To count the time of connecting too, move
-    /// the deadline forward. Options of the connection string about connecting (hosts, TLS, the
+    /// `connectTimeoutMS` from now on limits the whole, and each command has the time that [`MongoConnector`] describes.
+    /// Options of the connection string about connecting (hosts, TLS, the
     /// proxy) are not used. Calls the reporter when hello is done in load-balanced mode.
     ///
     /// # Errors
@@ -227,7 +226,7 @@ impl<R: Network> MongoConnector<R> {
         target: &Target<R>,
         reporter: &HandshakeReporter,
     ) -> Result<R::Connection, ConnectionError> {
-        let limit = self.limit(target);
+        let limit = self.settings.opening(R::now());
         let stream = target.runtime.adopt(socket.into());
         let stream = stream.map_err(|error| opening_failed(Stage::Tcp, error))?;
         let (runtime, transport) = (target.runtime.clone(), Transport::new());
@@ -276,7 +275,7 @@ impl<R: Network> MongoConnector<R> {
         reporter: &HandshakeReporter,
     ) -> Result<R::Connection, ConnectionError> {
         let settings = &self.settings;
-        let each_command = settings.each_command(target.deadline.is_some());
+        let each_command = settings.each_command(target.background);
         let limit = limit.and_each_command(each_command);
         let (options, limit) =
             with_aws_keys(&messages.runtime, settings, settings.options(), limit).await?;
@@ -294,10 +293,6 @@ impl<R: Network> MongoConnector<R> {
             login,
         ))
         .map_err(|error| opening_failed(Stage::Authentication, error))
-    }
-
-    fn limit(&self, target: &Target<R>) -> Limit {
-        self.settings.opening(R::now(), target.deadline.map(Into::into))
     }
 }
 
@@ -323,7 +318,7 @@ impl<R: Network> Connector<R> for MongoConnector<R> {
         target: Target<R>,
         reporter: HandshakeReporter,
     ) -> Result<R::Connection, ConnectionError> {
-        let limit = self.limit(&target);
+        let limit = self.settings.opening(R::now());
         let (transport, stages) = (Transport::new(), reporter.stages());
         let opening = self.open(&target.runtime, &target.address, transport, limit, stages);
         let messages = Box::pin(opening).await?;

@@ -43,7 +43,7 @@ impl<R: Network> MongoConnector<R> {
         runtime: &R,
         address: &ServerAddress,
     ) -> Result<Greeting<R>, ConnectionError> {
-        let limit = self.settings.opening(R::now(), None);
+        let limit = self.settings.opening(R::now());
         let (transport, stages) = (Transport::lenient(), Stages::default());
         let opening = self.open(runtime, address, transport, limit, &stages);
         let mut messages = Box::pin(opening).await?;

@@ -167,20 +167,23 @@ impl Settings {
 
     /// For opening a connection, including TLS.
     // ES-06, SD-52, CS-05
-    pub(super) fn opening(&self, now: Instant, caller: Option<Instant>) -> Limit {
-        Limit::of(now, self.connect_timeout, caller)
+    pub(super) fn opening(&self, now: Instant) -> Limit {
+        Limit::of(now, self.connect_timeout)
     }
 
-    /// For each command of the handshake, unless the caller's deadline is for all of them.
-    // BG-04, CS-05, CS-08, CS-09
-    pub(super) fn each_command(&self, has_caller_deadline: bool) -> Option<Duration> {
-        let each = self.timeouts.operation.or(self.timeouts.socket);
-        each.filter(|_| !has_caller_deadline)
+    /// For each command of the handshake. `timeoutMS` is for those of connections that are made in the background; where a
+    /// caller waits, it ends the wait.
+    // BG-04, CS-05, CS-06, CS-08, CS-09
+    pub(super) fn each_command(&self, background: bool) -> Option<Duration> {
+        match self.timeouts.operation {
+            Some(operation) => background.then_some(operation),
+            None => self.timeouts.socket,
+        }
     }
 
-    /// Whether `timeoutMS` is set, and not 0.
-    pub(super) fn has_operation_timeout(&self) -> bool {
-        self.timeouts.operation.is_some_and(|timeout| !timeout.is_zero())
+    /// `timeoutMS`, if it is set and not 0.
+    pub(super) fn operation_timeout(&self) -> Option<Duration> {
+        self.timeouts.operation.filter(|timeout| !timeout.is_zero())
     }
 
     /// For the commands of an open connection.

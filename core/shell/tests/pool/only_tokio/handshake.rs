@@ -105,12 +105,12 @@ async fn the_shortest_timeout_counts() {
         // CS-06.
         (connect("socketTimeoutMS=200"), None, Some(short)),
         ("connectTimeoutMS=0&socketTimeoutMS=200".to_owned(), None, Some(short)),
-        // CS-07: `timeoutMS` replaces `socketTimeoutMS`; zero is no limit (CS-01).
-        (connect("timeoutMS=200"), None, Some(short)),
+        // CS-07: `timeoutMS` replaces `socketTimeoutMS`; zero is no limit (CS-01). It is for the caller's wait alone.
+        (connect("timeoutMS=200&socketTimeoutMS=100"), None, Some(long)),
         (connect("socketTimeoutMS=200&timeoutMS=0"), None, Some(long)),
         ("connectTimeoutMS=0&timeoutMS=0".to_owned(), None, None),
-        // CS-05: the caller's deadline covers the whole handshake.
-        (connect("socketTimeoutMS=100"), Some(short), Some(short)),
+        // CS-05: the caller's deadline ends its wait for the handshake.
+        (connect(""), Some(short), Some(short)),
         (connect("timeoutMS=100"), Some(short), Some(short)),
     ] {
         let after = timed_out(&options, deadline).await;

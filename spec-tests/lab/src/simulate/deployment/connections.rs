@@ -6,7 +6,7 @@ use bson::raw::cstr;
 use bson::rawdoc;
 use cenote_core::connect::IncompatibleServer;
 use cenote_core::error::{CommandError, ConnectionError, Stage};
-use cenote_core::pool::{Action, ConnId, Health, Input, Instant, WaiterId};
+use cenote_core::pool::{Action, ConnId, Health, Input, WaiterId};
 use cenote_core::topology::{ServerId, TopologyKind};
 
 use super::cluster::{Condition, WrongAnswer, process_id};
@@ -46,9 +46,9 @@ impl World<'_> {
     fn act(&mut self, server: ServerId, action: Action<Tagged>) -> Result<(), String> {
         let Some(its) = self.client.server(server) else { return Ok(()) };
         match action {
-            Action::StartEstablish { id, deadline, .. } => {
+            Action::StartEstablish { id, .. } => {
                 its.accounting.start(id)?;
-                self.open(server, id, deadline);
+                self.open(server, id);
                 Ok(())
             }
             Action::AbortEstablish { id } => its.accounting.abort(id),
@@ -71,13 +71,11 @@ impl World<'_> {
         }
     }
 
-    fn open(&mut self, server: ServerId, id: ConnId, deadline: Option<Instant>) {
+    fn open(&mut self, server: ServerId, id: ConnId) {
         let connection = id.number();
         let takes = self.time(self.plan.latency) * 3;
         self.plan_in(takes, Due::Opened { server, connection });
-        let left = deadline.map_or(Duration::MAX, |at| at.saturating_since(self.now));
-        let after = left.min(self.plan.connect_timeout);
-        self.plan_in(after, Due::OpeningTimesOut { server, connection });
+        self.plan_in(self.plan.connect_timeout, Due::OpeningTimesOut { server, connection });
     }
 
     fn interrupt(&mut self, server: ServerId, connection: u64) {

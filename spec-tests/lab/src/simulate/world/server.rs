@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use cenote_core::pool::{ConnId, Input, Instant, ServiceId, Status};
+use cenote_core::pool::{ConnId, Input, ServiceId, Status};
 
 use super::{Due, FAST, World};
 use crate::lockstep;
@@ -214,10 +214,9 @@ impl World<'_> {
     }
 
     /// Schedules when the connection will be established, or when that fails.
-    pub(super) fn start_opening(&mut self, id: ConnId, deadline: Option<Instant>) {
+    pub(super) fn start_opening(&mut self, id: ConnId) {
         let connection = id.number();
-        let allowed = deadline.map(|deadline| deadline.saturating_since(self.now));
-        let allowed = allowed.unwrap_or(Duration::MAX).min(self.plan.connect_timeout);
+        let allowed = self.plan.connect_timeout;
         if self.wire.is_some() {
             self.start_conversation(connection);
             return self.plan_in(allowed, Due::OpeningTimesOut { connection });

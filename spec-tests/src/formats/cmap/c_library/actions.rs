@@ -7,7 +7,6 @@ use cenote_c::cause::{Cause, cenote_cause_release};
 use cenote_c::checked;
 use cenote_c::input::{cenote_drain_failed, cenote_establish_failed, cenote_established};
 use cenote_c::inspect::ConnectionState;
-use cenote_c::pool::NEVER;
 use cenote_c::status::Status;
 use cenote_c::text::TextKind;
 use cenote_c::verdict::PoolVerdict;
@@ -64,18 +63,10 @@ impl CPool {
         }
     }
 
-    /// Establishing is given up at the deadline of the request that waits for it.
     fn say_hello(&mut self, action: &Action) {
         let Answer { after, result } = self.server.hello();
-        let after = convert::nanos(after);
-        let limit = action.deadline.saturating_sub(self.now);
-        let (at, result) = if action.deadline != NEVER && limit < after {
-            let limit = Duration::from_nanos(limit);
-            (action.deadline, Err(ConnectionError::timeout(Stage::Hello, limit)))
-        } else {
-            (self.now + after, result)
-        };
         self.hellos += 1;
+        let at = self.now + convert::nanos(after);
         self.replies.insert((at, self.hellos), (action.connection, result));
     }
 
