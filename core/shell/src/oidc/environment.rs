@@ -22,11 +22,14 @@ pub(super) fn callback(credential: &Credential) -> Option<Arc<TokenCallback>> {
     Some(match property("ENVIRONMENT")? {
         "azure" => Arc::new(move |request| metadata::azure(metadata::AZURE, &resource, request)),
         "gcp" => Arc::new(move |request| metadata::gcp(metadata::GCP, &resource, request)),
-        "k8s" => Arc::new(move |_| read(&kubernetes_file(variable))),
+        "k8s" => Arc::new(move |_| {
+            let (name, file) = kubernetes_file(variable);
+            read(name, &file)
+        }),
         "test" => Arc::new(move |_| {
             let file = variable("OIDC_TOKEN_FILE");
             let file = file.ok_or("OIDC_TOKEN_FILE is not set in the environment")?;
-            read(Path::new(&file))
+            read("the file of OIDC_TOKEN_FILE", Path::new(&file))
         }),
         _ => return None,
     })
@@ -37,17 +40,20 @@ pub(super) fn is_named(credential: &Credential) -> bool {
     credential.mechanism_properties.contains_key("ENVIRONMENT")
 }
 
-/// The file of a service account's token.
-fn kubernetes_file(variable: impl Fn(&str) -> Option<OsString>) -> PathBuf {
-    let named = variable("AZURE_FEDERATED_TOKEN_FILE");
-    let named = named.or_else(|| variable("AWS_WEB_IDENTITY_TOKEN_FILE"));
-    named.map_or_else(|| "/var/run/secrets/kubernetes.io/serviceaccount/token".into(), Into::into)
+/// The file of a service account's token, and what it is called.
+fn kubernetes_file(variable: impl Fn(&str) -> Option<OsString>) -> (&'static str, PathBuf) {
+    const DEFAULT: &str = "/var/run/secrets/kubernetes.io/serviceaccount/token";
+    let azure = variable("AZURE_FEDERATED_TOKEN_FILE");
+    let azure = azure.map(|file| ("the file of AZURE_FEDERATED_TOKEN_FILE", file.into()));
+    let aws = || variable("AWS_WEB_IDENTITY_TOKEN_FILE");
+    let aws = || aws().map(|file| ("the file of AWS_WEB_IDENTITY_TOKEN_FILE", file.into()));
+    azure.or_else(aws).unwrap_or_else(|| (DEFAULT, DEFAULT.into()))
 }
 
-/// The file as it is.
-fn read(file: &Path) -> Result<AccessToken, BoxError> {
+/// The file as it is. The path is not shown: a variable may by mistake hold the token itself.
+fn read(name: &str, file: &Path) -> Result<AccessToken, BoxError> {
     let text = fs::read_to_string(file);
-    Ok(AccessToken::new(text.map_err(|error| format!("{}: {error}", file.display()))?))
+    Ok(AccessToken::new(text.map_err(|error| format!("{name}: {error}"))?))
 }
 
 /// Services with the tokens of a virtual machine.
@@ -76,10 +82,12 @@ mod metadata {
             get = get.query("client_id", client);
         }
         let reply = text(get.header("Accept", "application/json").header("Metadata", "true"))?;
-        match serde_json::from_str::<Value>(&reply)?.get("access_token").and_then(Value::as_str) {
-            Some(token) => Ok(AccessToken::new(token)),
-            None => Err("the reply of the metadata service has no `access_token`".into()),
-        }
+        // Neither the parser nor a part of the reply is quoted: there is a token in it.
+        let reply: Value = serde_json::from_str(&reply)
+            .map_err(|_| "the reply of the metadata service is not JSON")?;
+        let token = reply.get("access_token").and_then(Value::as_str);
+        let token = token.ok_or("the reply of the metadata service has no `access_token`")?;
+        Ok(AccessToken::new(token))
     }
 
     pub(super) fn gcp(
@@ -106,7 +114,7 @@ mod metadata {
             (reply.status().as_u16(), body.map_err(|error| format!("{host}: {error}"))?);
         match status {
             200 => Ok(body),
-            _ => Err(format!("{host} answered {status}: {body}").into()),
+            _ => Err(format!("{host} answered {status}").into()),
         }
     }
 }
@@ -140,10 +148,11 @@ mod tests {
             kubernetes_file(found)
         };
         let [azure, aws] = ["AZURE_FEDERATED_TOKEN_FILE", "AWS_WEB_IDENTITY_TOKEN_FILE"];
-        assert_eq!(of(&[azure, aws]), PathBuf::from(azure));
-        assert_eq!(of(&[aws]), PathBuf::from(aws));
-        let default = PathBuf::from("/var/run/secrets/kubernetes.io/serviceaccount/token");
-        assert_eq!(of(&[]), default);
+        let named = |name| (&*format!("the file of {name}").leak(), PathBuf::from(name));
+        assert_eq!(of(&[azure, aws]), named(azure));
+        assert_eq!(of(&[aws]), named(aws));
+        let default = "/var/run/secrets/kubernetes.io/serviceaccount/token";
+        assert_eq!(of(&[]), (default, PathBuf::from(default)));
     }
 
     #[cfg(feature = "metadata-services")]
@@ -216,15 +225,15 @@ mod tests {
             assert!(asked.contains("\r\nmetadata-flavor: google\r\n"), "{asked}");
         }
 
-        /// The body says why; a redirection is not followed, and no reply is read without end.
+        /// The body is not shown; a redirection is not followed, and no reply is read without end.
         #[test]
         fn replies_that_are_no_tokens() {
             let long: &str =
                 Box::leak(format!("HTTP/1.0 200 OK\r\n\r\n{}", "x".repeat(70_000)).into());
             for (reply, expected) in [
                 (
-                    "HTTP/1.1 400 Bad Request\r\nContent-Length: 10\r\n\r\nno such id",
-                    " answered 400: no such id",
+                    "HTTP/1.1 400 Bad Request\r\nContent-Length: 10\r\n\r\nno hunter2",
+                    " answered 400",
                 ),
                 ("HTTP/1.1 302 Found\r\nLocation: http://a/\r\nContent-Length: 0\r\n\r\n", "302"),
                 ("ICY\r\n\r\n", "127.0.0.1: "),
@@ -232,11 +241,16 @@ mod tests {
             ] {
                 let (host, _service) = service(reply);
                 let error = metadata::gcp(&host, RESOURCE, &request(None)).unwrap_err().to_string();
-                assert!(error.contains(expected), "{error}");
+                assert!(error.contains(expected) && !error.contains("hunter2"), "{error}");
             }
-            let (host, _service) = service("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}");
-            let error = metadata::azure(&host, RESOURCE, &request(None)).unwrap_err().to_string();
-            assert!(error.contains("has no `access_token`"), "{error}");
+            for (reply, expected) in [
+                ("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}", "has no `access_token`"),
+                ("HTTP/1.1 200 OK\r\nContent-Length: 7\r\n\r\nhunter2", "is not JSON"),
+            ] {
+                let (host, _service) = service(reply);
+                let outcome = metadata::azure(&host, RESOURCE, &request(None));
+                assert!(outcome.unwrap_err().to_string().ends_with(expected), "{expected}");
+            }
         }
     }
 }
