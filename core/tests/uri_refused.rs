@@ -114,6 +114,8 @@ fn options() {
         ("TL-02", "ssl=", unsafe_without("ssl", Expected::Boolean)),
         ("TL-02", "tlsCAFile=", unsafe_without("tlsCAFile", text)),
         ("TL-02", "tlsCertificateKeyFile=", unsafe_without("tlsCertificateKeyFile", text)),
+        ("TL-02", "tlsCAFile=-----BEGIN", unsafe_without("tlsCAFile", Expected::Path)),
+        ("TL-02", "tlsCAFile=a%0Ab", unsafe_without("tlsCAFile", Expected::Path)),
         ("TL-04", "tls=true&ssl=false", UriError::TlsDisagrees),
         ("TL-04", "tls=true&tls=false", UriError::TlsDisagrees),
         ("SX-02", "proxyPort=5", no_proxy("proxyPort")),

@@ -103,9 +103,16 @@ fn switch(query: &mut Query) -> Result<Option<bool>, UriError> {
 fn file(query: &mut Query, option: &'static str) -> Result<Option<String>, UriError> {
     let is_given = query.count(option) > 0;
     let file = query.text(option);
-    if is_given && file.is_none() {
-        let expected = Expected::Text { max_bytes: usize::MAX };
-        return Err(UriError::Unsafe { option, expected });
-    }
-    Ok(file)
+    let expected = match &file {
+        None if is_given => Expected::Text { max_bytes: usize::MAX },
+        // Errors show paths, and a key must not be taken for one.
+        Some(path) if !is_path(path) => Expected::Path,
+        None | Some(_) => return Ok(file),
+    };
+    Err(UriError::Unsafe { option, expected })
+}
+
+/// Whether it may be the path of a file; no path is what stands in a PEM file.
+fn is_path(text: &str) -> bool {
+    !text.contains("-----") && !text.contains(char::is_control)
 }

@@ -69,6 +69,8 @@ pub enum Expected {
         /// `usize::MAX` is no limit.
         max_bytes: usize,
     },
+    /// The path of a file.
+    Path,
     /// `name:value` pairs, separated by commas; no value holds a comma.
     Pairs,
     /// A number of members, or the name of a write concern.
@@ -141,6 +143,7 @@ impl fmt::Display for Expected {
             Self::OneOf(words) => write!(f, "one of {}", words.join(", ")),
             Self::Text { max_bytes: usize::MAX } => f.write_str("a text of at least one byte"),
             Self::Text { max_bytes } => write!(f, "a text of 1 to {max_bytes} bytes"),
+            Self::Path => f.write_str("the path of a file, not what is in it"),
             Self::Pairs => f.write_str("a list of `name:value` pairs separated by commas"),
             Self::WriteConcern => f.write_str("a number of members or a write concern's name"),
         }

@@ -19,6 +19,11 @@ pub(super) struct PemFile<'a> {
 impl<'a> PemFile<'a> {
     pub(super) fn read(option: &'static str, path: &'a str) -> Result<Self, ConnectionError> {
         let mut file = Self { option, path, bytes: Vec::new() };
+        // As a connection string is checked: the options may not come from one.
+        if path.contains("-----") || path.contains(char::is_control) {
+            file.path = "…";
+            return Err(file.unusable("it is no path, but what is in a file: write the path"));
+        }
         file.bytes = fs::read(path).map_err(|error| file.unusable(&error.to_string()))?;
         // Of editors that write text in UTF-8 with a mark.
         if file.bytes.starts_with(BYTE_ORDER_MARK) {
