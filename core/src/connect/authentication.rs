@@ -285,6 +285,14 @@ impl Authentication {
         }
     }
 
+    /// The last payload of a mechanism other than SCRAM.
+    pub(super) const fn sent(&self) -> Option<&Zeroizing<Vec<u8>>> {
+        match &self.method {
+            Method::Sasl(sasl) => Some(&sasl.sent),
+            Method::Scram { .. } | Method::X509 { .. } => None,
+        }
+    }
+
     /// The server's text is the same whatever is wrong with a token.
     fn refused(&self, mut error: CommandError) -> ConnectionError {
         if self.mechanism() == Mechanism::MongodbOidc && error.is_authentication_failure() {

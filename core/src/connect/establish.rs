@@ -3,8 +3,8 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use bson::RawDocument;
+use zeroize::Zeroizing;
 
-use super::echoes::without_echoes;
 use super::{
     AccessToken, Command, ConnectionDescription, DerivedKeys, EstablishOptions, KeyDerivation,
     Nonce, ScramCache, ServerKind,
@@ -293,14 +293,15 @@ impl Establish {
 
     /// The server's reply: the document of a whole message.
     pub fn reply(&mut self, reply: &RawDocument, cache: &mut ScramCache) {
+        let sent = self.sent_by_own_mechanism();
         let outcome = if self.steps.is_empty() && self.phase.is_open_to_replies() {
             self.proceed(reply, cache)
         } else {
             Err(ConnectionError::protocol(self.stage(), "a reply to nothing that was sent"))
         };
         if let Err(error) = outcome {
-            let without = without_echoes(&error, &self.options, self.token.as_ref());
-            self.fail(without.unwrap_or(error));
+            let (token, sent) = (self.token.as_ref(), sent.as_ref().map(|it| it.as_slice()));
+            self.fail(self.options.without_echoes_of(error, token, sent));
         }
     }
 
@@ -364,6 +365,19 @@ impl fmt::Debug for Establish {
 }
 
 impl Establish {
+    /// What the server may repeat of a mechanism whose secrets are not in the options.
+    fn sent_by_own_mechanism(&self) -> Option<Zeroizing<Vec<u8>>> {
+        self.options.sasl_mechanism.as_ref()?;
+        match &self.phase {
+            Phase::Hello { speculation: Some(conversation) }
+            | Phase::Authentication { conversation, .. } => conversation.sent().cloned(),
+            Phase::Hello { speculation: None }
+            | Phase::Token { .. }
+            | Phase::Done(_)
+            | Phase::Failed(_) => None,
+        }
+    }
+
     /// The first failure counts. What was learnt before it is still told: behind a load balancer
     /// the pool must know which service failed.
     fn fail(&mut self, error: ConnectionError) {

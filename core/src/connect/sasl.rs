@@ -68,7 +68,8 @@ const fn binary(bytes: &[u8]) -> RawBinaryRef<'_> {
 pub(super) struct Sasl {
     pub(super) mechanism: Mechanism,
     conversation: Box<dyn SaslConversation>,
-    first: Zeroizing<Vec<u8>>,
+    /// The last payload: at first, the first one.
+    pub(super) sent: Zeroizing<Vec<u8>>,
     /// The server's number for it, once it has answered.
     id: Option<i32>,
     replies: usize,
@@ -80,12 +81,12 @@ impl Sasl {
         mut conversation: Box<dyn SaslConversation>,
     ) -> Result<Self, ConnectionError> {
         let first = conversation.first().map_err(|error| cannot_start(mechanism, error))?;
-        let first = checked(mechanism, first)?;
-        Ok(Self { mechanism, conversation, first, id: None, replies: 0 })
+        let sent = checked(mechanism, first)?;
+        Ok(Self { mechanism, conversation, sent, id: None, replies: 0 })
     }
 
     pub(super) fn first(&self, source: &str) -> Draft {
-        start(self.mechanism, &self.first, source)
+        start(self.mechanism, &self.sent, source)
     }
 
     /// The next command; `None` when the conversation is over.
@@ -111,7 +112,8 @@ impl Sasl {
         }
         let response = self.conversation.respond(reply.payload);
         let response = response.map_err(|error| cannot_go_on(self.mechanism, error))?;
-        Ok(Some(go_on(id, &checked(self.mechanism, response)?, source)))
+        self.sent = checked(self.mechanism, response)?;
+        Ok(Some(go_on(id, &self.sent, source)))
     }
 }
 

@@ -105,7 +105,10 @@ impl Connection {
                     Err(late) => return Poll::Ready(Err(late.at(Stage::Operation))),
                 },
                 Ok(Ok(None)) => {}
-                Ok(Ok(Some(reply))) => return Poll::Ready(judge_within(limit, reply)),
+                Ok(Ok(Some(reply))) => {
+                    let authentication = self.reauthentication.as_deref();
+                    return Poll::Ready(judge_within(limit, reply, authentication));
+                }
                 Ok(Err(error)) => return Poll::Ready(Err(error.at(Stage::Operation))),
             }
         }

@@ -68,7 +68,8 @@ impl Connection {
         let sent = self.send_within(command, database, Flags::NONE, limit);
         let reply =
             sent.and_then(|()| self.read(limit, |transport, mut io| transport.read(&mut io)));
-        judge_within(limit, reply.map_err(|error| error.at(Stage::Operation))?)
+        let reply = reply.map_err(|error| error.at(Stage::Operation))?;
+        judge_within(limit, reply, self.reauthentication.as_deref())
     }
 
     /// Sends the command of an operation, unless its time is over.

@@ -229,7 +229,8 @@ impl<R: Network> Connection<R> {
         let sent = self.messages.send_within(command, database, Flags::NONE, limit).await;
         sent.map_err(failed)?;
         limit.check_before_read(R::now).map_err(failed)?;
-        judge_within(limit, self.messages.receive(limit.into()).await.map_err(failed)?)
+        let reply = self.messages.receive(limit.into()).await.map_err(failed)?;
+        judge_within(limit, reply, self.reauthentication.as_deref())
     }
 
     /// Authenticates the connection again, by the mechanism and the credential with which it was opened, as
@@ -393,16 +394,21 @@ fn judge(reply: RawDocumentBuf) -> Result<RawDocumentBuf, ConnectionError> {
 ///
 /// # Errors
 ///
-/// The server's.
+/// The server's, without texts that repeat a part of what the connection has authenticated with.
 // CS-15.
 pub fn judge_within(
     limit: OperationLimit,
     reply: RawDocumentBuf,
+    authentication: Option<&Reauthentication>,
 ) -> Result<RawDocumentBuf, ConnectionError> {
-    match limit.deadline.and_then(|_| CommandError::timeout_in(&reply)) {
+    let judged = match limit.deadline.and_then(|_| CommandError::timeout_in(&reply)) {
         Some(error) => Err(ConnectionError::command(Stage::Operation, error)),
         None => judge(reply),
-    }
+    };
+    judged.map_err(|error| match authentication {
+        Some(authentication) => authentication.without_echoes(error),
+        None => error,
+    })
 }
 
 /// Checks that a command has `writeConcern: {w: 0}`, of any numeric type.

@@ -46,6 +46,11 @@ impl Reauthentication {
         outcome.as_ref().is_err_and(asks)
     }
 
+    /// The error of a command, without texts that repeat a part of what the connection has authenticated with.
+    pub(super) fn without_echoes(&self, error: ConnectionError) -> ConnectionError {
+        self.options.without_echoes(error, self.token.as_ref())
+    }
+
     /// The machine for the conversation. Forgets the access token of the connection.
     ///
     /// # Errors
