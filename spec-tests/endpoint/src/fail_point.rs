@@ -43,6 +43,8 @@ pub(super) struct Verdict {
     pub(super) block: Option<Duration>,
     pub(super) close: bool,
     pub(super) error: Option<i32>,
+    /// What the error says, which real servers do not let choose.
+    pub(super) message: Option<String>,
     pub(super) labels: Option<Vec<String>>,
     pub(super) write_concern_error: Option<RawDocumentBuf>,
 }
@@ -171,20 +173,22 @@ impl Effect {
             Some(RawBsonRef::Document(error)) => Some(error.to_owned()),
             Some(_) => return Err(mismatch("data.writeConcernError", "object")),
         };
+        let text = |key, what| match get(key)? {
+            None => Ok(None),
+            Some(RawBsonRef::String(text)) => Ok(Some(text.to_owned())),
+            Some(_) => Err(mismatch(what, "string")),
+        };
         Ok(Self {
             commands: match get("failCommands")? {
                 None => Vec::new(),
                 Some(names) => strings(names, "data.failCommands")?,
             },
-            app_name: match get("appName")? {
-                None => None,
-                Some(RawBsonRef::String(name)) => Some(name.to_owned()),
-                Some(_) => return Err(mismatch("data.appName", "string")),
-            },
+            app_name: text("appName", "data.appName")?,
             verdict: Verdict {
                 block,
                 close: flag("closeConnection")?,
                 error,
+                message: text("errmsg", "data.errmsg")?,
                 labels: match get("errorLabels")? {
                     Some(labels @ RawBsonRef::Array(_)) => {
                         Some(strings(labels, "data.errorLabels")?)
@@ -198,7 +202,8 @@ impl Effect {
 
     /// Never the command that would switch it off.
     fn concerns(&self, command: &Definition, app_name: Option<&str>) -> bool {
-        let Verdict { block, close, error, labels: _, write_concern_error } = &self.verdict;
+        let Verdict { block, close, error, message: _, labels: _, write_concern_error } =
+            &self.verdict;
         let does_something =
             block.is_some() || *close || error.is_some() || write_concern_error.is_some();
         does_something

@@ -291,6 +291,9 @@ impl Connection {
 fn failed(verdict: &Verdict, request: &Request) -> Option<Refusal> {
     let code = verdict.error?;
     let mut refusal = Refusal::by_fail_point(code);
+    if let Some(message) = &verdict.message {
+        refusal.message.clone_from(message);
+    }
     refusal.labels = match &verdict.labels {
         Some(labels) => labels.clone(),
         None if is_retryable_write(request) && refusal.is_retryable_write() => {
