@@ -238,6 +238,26 @@ fn options_come_from_a_connection_string() {
     assert_eq!(cenote_pool_free(pool), Status::Ok);
 }
 
+/// These texts are all that the library makes of secrets: it opens no connection and reads no file.
+#[test]
+fn no_text_shows_a_secret() {
+    let wrong = ["%", "/", "?", "@", ":", "#", "[", ",", "é\u{202e}", "=&", ""];
+    for (wrong, option) in wrong.iter().flat_map(|wrong| {
+        let options = [
+            "authMechanism=x",
+            "maxPoolSize=1&minPoolSize=2&x=",
+            "proxyPassword=",
+            "tlsCAFile=-----",
+        ];
+        options.map(|option| (wrong, option))
+    }) {
+        let uri = format!("mongodb://app:hunter2{wrong}hunter2@a/?{option}hunter2");
+        let error = checked::options_from_uri(&uri).map(drop);
+        assert_eq!(error, Err(Status::BadText), "{uri}");
+        assert!(!checked::last_error().contains("hunter2"), "{uri}: {}", checked::last_error());
+    }
+}
+
 #[test]
 fn a_clear_starts_a_generation_and_interrupts() {
     let pool = warm_pool(&Options::default());

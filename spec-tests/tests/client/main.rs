@@ -28,6 +28,8 @@ mod recording;
 mod release_idle;
 mod replica_set;
 mod sdam_rules;
+#[cfg(unix)]
+mod secrets;
 mod shells;
 #[cfg(target_os = "linux")]
 mod shortage;

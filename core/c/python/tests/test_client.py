@@ -159,6 +159,13 @@ class Discovery(unittest.TestCase):
         self.assertEqual(status(cenote.Client, "mongodb+srv://cluster.example.com/", 0), Status.BAD_TEXT)
         self.assertEqual(status(cenote.Client, "mongodb://a/", 0, "a|b"), Status.BAD_OPTIONS)
 
+    def test_no_text_shows_a_secret(self) -> None:
+        self.assertNotIn("hunter2", repr(cenote.Client("mongodb://app:hunter2@a/", 0)))
+        for wrong in ["%", "/", "?", "@", ":", "é[", "\n#"]:
+            with self.assertRaises(cenote.Error) as raised:
+                cenote.Client(f"mongodb://app:hunter2{wrong}hunter2@a/", 0)
+            self.assertNotIn("hunter2", f"{raised.exception} {raised.exception!r}")
+
 
 if __name__ == "__main__":
     unittest.main()
