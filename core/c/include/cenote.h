@@ -338,7 +338,7 @@ enum cenote_event_kind
     CENOTE_EVENT_KIND_CONNECTION_CREATED = 5,
     // A connection finished establishment: `duration` since it was created.
     CENOTE_EVENT_KIND_CONNECTION_READY = 6,
-    // A connection no longer counts: `reason` is a `cenote_close_reason`.
+    // A connection no longer counts: `reason` is a `cenote_closed_reason`.
     CENOTE_EVENT_KIND_CONNECTION_CLOSED = 7,
     // A caller asked for a connection: `owner`.
     CENOTE_EVENT_KIND_CHECK_OUT_STARTED = 8,

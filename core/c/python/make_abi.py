@@ -28,6 +28,19 @@ START = '''"""Numbers, structures and functions of libcenote: cenote.h explains 
 import ctypes
 from enum import IntEnum
 from typing import Any
+
+
+def _typed(structure: Any) -> Any:
+    """Fields that are annotated with an enum have its members as values, not numbers."""
+    for name, kind in structure.__annotations__.items():
+        if isinstance(kind, type) and issubclass(kind, IntEnum):
+            setattr(structure, name, _members(getattr(structure, name), kind))
+    return structure
+
+
+def _members(field: Any, kind: type[IntEnum]) -> property:
+    get, members = field.__get__, {int(it): it for it in kind}
+    return property(lambda structure: members[get(structure)], field.__set__)
 '''
 
 
@@ -46,7 +59,13 @@ def enums(header: str, abi: str) -> list[str]:
     return [f"class {name}(IntEnum):\n" + "\n".join(lines) + "\n" for name, lines in classes]
 
 
-def structures(abi: str) -> list[str]:
+def structures(header: str, abi: str) -> list[str]:
+    # A field of an enum says so: "A `cenote_action_kind`."
+    enum_fields = {
+        (name, field): class_name(enum)
+        for body, name in re.findall(r"^typedef struct \{([^}]*)\} (\w+);", header, re.M)
+        for enum, field in re.findall(r"// An? `(cenote_\w+)`\.\n *uint32_t (\w+);", body)
+    }
     fields: dict[str, list[tuple[str, str, str]]] = {}
     for name, c_type, field, length in re.findall(
         r"^(cenote_\w+)\[\d+\] (.*?) ?(?<=[ *])(\w+)(?:\[(\d+)\])?;$", abi, re.M
@@ -55,12 +74,13 @@ def structures(abi: str) -> list[str]:
             kind, python = f"c_uint8 * {length}", "ctypes.Array[ctypes.c_uint8]"
         else:
             kind, python = TYPES[c_type.strip()]
+        python = enum_fields.get((name, field), python)
         fields.setdefault(name, []).append((field, kind, python))
     classes = []
     for name, lines in fields.items():
         typed = "".join(f"    {field}: {python}\n" for field, _, python in lines)
         listed = "".join(f'        ("{field}", ctypes.{kind}),\n' for field, kind, _ in lines)
-        classes.append(f"class {class_name(name)}(ctypes.Structure):\n{typed}\n    _fields_ = (\n{listed}    )\n")
+        classes.append(f"@_typed\nclass {class_name(name)}(ctypes.Structure):\n{typed}\n    _fields_ = (\n{listed}    )\n")
     return classes
 
 
@@ -81,7 +101,7 @@ def functions(abi: str) -> str:
 
 def made() -> str:
     header, abi = ((INCLUDE / name).read_text() for name in ("cenote.h", "cenote.abi"))
-    return "\n\n".join([START, *enums(header, abi), *structures(abi), functions(abi)])
+    return "\n\n".join([START, *enums(header, abi), *structures(header, abi), functions(abi)])
 
 
 if __name__ == "__main__":

@@ -28,7 +28,7 @@ pub enum EventKind {
     ConnectionCreated = 5,
     /// A connection finished establishment: `duration` since it was created.
     ConnectionReady = 6,
-    /// A connection no longer counts: `reason` is a `cenote_close_reason`.
+    /// A connection no longer counts: `reason` is a `cenote_closed_reason`.
     ConnectionClosed = 7,
     /// A caller asked for a connection: `owner`.
     CheckOutStarted = 8,

@@ -6,6 +6,19 @@ from enum import IntEnum
 from typing import Any
 
 
+def _typed(structure: Any) -> Any:
+    """Fields that are annotated with an enum have its members as values, not numbers."""
+    for name, kind in structure.__annotations__.items():
+        if isinstance(kind, type) and issubclass(kind, IntEnum):
+            setattr(structure, name, _members(getattr(structure, name), kind))
+    return structure
+
+
+def _members(field: Any, kind: type[IntEnum]) -> property:
+    get, members = field.__get__, {int(it): it for it in kind}
+    return property(lambda structure: members[get(structure)], field.__set__)
+
+
 class ActionKind(IntEnum):
     NONE = 0
     START_ESTABLISH = 1
@@ -213,6 +226,7 @@ class TextKind(IntEnum):
     ADDRESS = 9
 
 
+@_typed
 class Options(ctypes.Structure):
     size: int
     reserved: int
@@ -263,11 +277,12 @@ class Options(ctypes.Structure):
     )
 
 
+@_typed
 class Action(ctypes.Structure):
     size: int
-    kind: int
+    kind: ActionKind
     remaining: int
-    event: int
+    event: EventKind
     connection: int
     payload: int
     waiter: int
@@ -275,7 +290,7 @@ class Action(ctypes.Structure):
     duration: int
     owner: int
     generation: int
-    error: int
+    error: CheckOutError
     reason: int
     request_id: int
     service: ctypes.Array[ctypes.c_uint8]
@@ -313,10 +328,11 @@ class Action(ctypes.Structure):
     )
 
 
+@_typed
 class CauseOptions(ctypes.Structure):
     size: int
-    stage: int
-    kind: int
+    stage: CauseStage
+    kind: CauseKind
     has_code: int
     code: int
     is_write_concern_error: int
@@ -347,11 +363,12 @@ class CauseOptions(ctypes.Structure):
     )
 
 
+@_typed
 class VerdictInfo(ctypes.Structure):
     size: int
-    server: int
-    pool: int
-    check: int
+    server: ServerVerdict
+    pool: PoolVerdict
+    check: CheckVerdict
 
     _fields_ = (
         ("size", ctypes.c_uint32),
@@ -361,9 +378,10 @@ class VerdictInfo(ctypes.Structure):
     )
 
 
+@_typed
 class SnapshotInfo(ctypes.Structure):
     size: int
-    status: int
+    status: PoolStatus
     generation: int
     total: int
     available: int
@@ -407,9 +425,10 @@ class SnapshotInfo(ctypes.Structure):
     )
 
 
+@_typed
 class ConnectionInfo(ctypes.Structure):
     size: int
-    state: int
+    state: ConnectionState
     connection: int
     generation: int
     created: int
@@ -433,11 +452,12 @@ class ConnectionInfo(ctypes.Structure):
     )
 
 
+@_typed
 class ClientAction(ctypes.Structure):
     size: int
-    kind: int
+    kind: ClientActionKind
     remaining: int
-    event: int
+    event: ClientEventKind
     server: int
     socket: int
     second: int
@@ -473,9 +493,10 @@ class ClientAction(ctypes.Structure):
     )
 
 
+@_typed
 class ServerInfo(ctypes.Structure):
     size: int
-    kind: int
+    kind: ServerKind
     round_trip: int
     max_wire_version: int
     reserved: ctypes.Array[ctypes.c_uint8]

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from . import _abi
-from ._abi import ClientActionKind, ServerSelector, TextKind
+from ._abi import ServerSelector, TextKind
 from ._pool import NEVER, Cause, Pool, _bytes, _check, _library, _no_number, _sized, _text
 
 
@@ -17,7 +17,7 @@ class ClientAction(_abi.ClientAction):
         super().__init__(size=ctypes.sizeof(_abi.ClientAction))
 
     def __repr__(self) -> str:
-        return f"<cenote.ClientAction {ClientActionKind(self.kind).name}>"
+        return f"<cenote.ClientAction {self.kind.name}>"
 
 
 class Client:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from . import _abi
-from ._abi import ActionKind, CauseKind, CauseStage, Purpose, Status, TextKind
+from ._abi import CauseKind, CauseStage, ClosedReason, EventKind, FailedReason, Purpose, Status, TextKind
 
 NEVER = 2**64 - 1
 """No deadline; as a time, the end of it."""
@@ -112,15 +112,27 @@ class Options(_abi.Options):
         return options
 
 
+_REASONS: dict[EventKind, type[ClosedReason | FailedReason]] = {
+    EventKind.CONNECTION_CLOSED: ClosedReason,
+    EventKind.CHECK_OUT_FAILED: FailedReason,
+}
+
+
 class Action(_abi.Action):
     """An action: the fields of ``cenote_action``."""
 
     def __init__(self) -> None:
-        super().__init__(size=ctypes.sizeof(_abi.Action))
+        self.size = ctypes.sizeof(self)
         self.address = ctypes.addressof(self)
 
     def __repr__(self) -> str:
-        return f"<cenote.Action {ActionKind(self.kind).name}>"
+        return f"<cenote.Action {self.kind.name}>"
+
+    @property
+    def reason(self) -> ClosedReason | FailedReason | None:  # type: ignore[override]
+        """Why, if it is an event that says why."""
+        kind = _REASONS.get(self.event)
+        return kind(super().reason) if kind is not None else None
 
     def copy(self) -> "Action":
         """One that stays as it is when the next action is pulled into this one."""
@@ -342,7 +354,7 @@ class Pool:
     def __repr__(self) -> str:
         snapshot = self.snapshot()
         counts = ", ".join(f"{name} {getattr(snapshot, name)}" for name, *_ in snapshot._fields_[2:])
-        return f"<cenote.Pool: {counts}>"
+        return f"<cenote.Pool {snapshot.status.name}: {counts}>"
 
     # Traces.
 
@@ -371,4 +383,4 @@ class Pool:
         return not status
 
 
-__all__ = ["NEVER", "NO_MAINTENANCE", "Action", "ActionKind", "Cause", "Error", "Options", "Pool"]
+__all__ = ["NEVER", "NO_MAINTENANCE", "Action", "Cause", "Error", "Options", "Pool"]

@@ -27,7 +27,19 @@ from pymongo.pool_shared import (
 )
 from pymongo.synchronous.pool import Connection
 
-from ._abi import ActionKind, CauseKind, CauseStage, CheckOutError, EventKind, PoolStatus, Purpose, SnapshotInfo, Status
+from ._abi import (
+    ActionKind,
+    CauseKind,
+    CauseStage,
+    CheckOutError,
+    ClosedReason,
+    EventKind,
+    FailedReason,
+    PoolStatus,
+    Purpose,
+    SnapshotInfo,
+    Status,
+)
 from ._pool import NEVER, Action, Cause, Error, Options
 from ._pool import Pool as _Machine
 
@@ -37,26 +49,29 @@ if TYPE_CHECKING:
 
     from pymongo.typings import _Address
 
-# Enumerators that the usual way compares: plain numbers are faster.
-_DELIVER = int(ActionKind.DELIVER)
+# The usual way compares with it: a name is faster than an attribute.
+_DELIVER = ActionKind.DELIVER
 _CLOSED = Cause("the connection was closed after an error")
 _CLEARED = Cause("PyMongo cleared the pool")
 _STATES = {PoolStatus.PAUSED: PoolState.PAUSED, PoolStatus.READY: PoolState.READY, PoolStatus.CLOSED: PoolState.CLOSED}
-# By the numbers of `ClosedReason` and `FailedReason`; the texts are PyMongo's.
-_CLOSED_REASONS = (
-    ConnectionClosedReason.ERROR,
-    ConnectionClosedReason.STALE,
-    ConnectionClosedReason.IDLE,
-    ConnectionClosedReason.POOL_CLOSED,
-)
-_FAILED_REASONS = (
-    ("Connection pool was closed", ConnectionCheckOutFailedReason.POOL_CLOSED),
-    (
+# The texts are PyMongo's.
+_CLOSED_REASONS: dict[object, str] = {
+    ClosedReason.ERROR: ConnectionClosedReason.ERROR,
+    ClosedReason.STALE: ConnectionClosedReason.STALE,
+    ClosedReason.IDLE: ConnectionClosedReason.IDLE,
+    ClosedReason.POOL_CLOSED: ConnectionClosedReason.POOL_CLOSED,
+}
+_FAILED_REASONS: dict[object, tuple[str, str]] = {
+    FailedReason.POOL_CLOSED: ("Connection pool was closed", ConnectionCheckOutFailedReason.POOL_CLOSED),
+    FailedReason.TIMEOUT: (
         "Wait queue timeout elapsed without a connection becoming available",
         ConnectionCheckOutFailedReason.TIMEOUT,
     ),
-    ("An error occurred while trying to establish a new connection", ConnectionCheckOutFailedReason.CONN_ERROR),
-)
+    FailedReason.CONNECTION_ERROR: (
+        "An error occurred while trying to establish a new connection",
+        ConnectionCheckOutFailedReason.CONN_ERROR,
+    ),
+}
 
 
 C = TypeVar("C", bound=Connection | AsyncConnection)
@@ -164,7 +179,7 @@ class DecidedPool(_AgnosticBasePool[C], Generic[C, W]):
     # CMAP's number of the connection that the present thread or task makes.
     next_connection_id = _derived(lambda pool: it.connection if (it := _present.get()) else 0)
     conns = _derived(lambda pool: [conn for conn in pool._connections.copy().values() if not conn.active])
-    state = _derived(lambda pool: _STATES[PoolStatus(pool._snapshot().status)])
+    state = _derived(lambda pool: _STATES[pool._snapshot().status])
     requests = active_sockets = _derived(lambda pool: _busy(pool._snapshot()))
     operation_count = _derived(lambda pool: _busy(snapshot := pool._snapshot()) + snapshot.waiting)
     _pending = _derived(lambda pool: pool._snapshot().pending)
@@ -411,7 +426,7 @@ class DecidedPool(_AgnosticBasePool[C], Generic[C, W]):
         while True:
             self._machine.pull(action)
             kind, remaining = action.kind, action.remaining
-            if kind == _DELIVER and not queue and not self._is_performing:
+            if kind is _DELIVER and not queue and not self._is_performing:
                 self._deliver(action)
             elif kind:
                 queue.append(action.copy())
@@ -438,9 +453,9 @@ class DecidedPool(_AgnosticBasePool[C], Generic[C, W]):
         """Performs an action, if there is one. Takes the lock only if it has to: each time can cost two switches of threads."""
         queue = self._queue
         # Nothing else takes from the queue.
-        if not queue or queue[0].kind == _DELIVER:
+        if not queue or queue[0].kind is _DELIVER:
             with self._guard:
-                while queue and queue[0].kind == _DELIVER:
+                while queue and queue[0].kind is _DELIVER:
                     self._deliver(queue.popleft())
                 if not queue:
                     self._is_performing = False
@@ -469,8 +484,8 @@ class DecidedPool(_AgnosticBasePool[C], Generic[C, W]):
     def _deliver(self, action: Action) -> None:
         """Answers a waiter. The caller holds the lock."""
         waiter = self._waiters.pop(action.waiter)
-        if action.error:
-            waiter.outcome = CheckOutError(action.error)
+        if not action.connection:
+            waiter.outcome = action.error
         else:
             conn = self._connections[action.connection]
             conn.active = True

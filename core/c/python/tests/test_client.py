@@ -120,7 +120,7 @@ class Discovery(unittest.TestCase):
             if action.event == ClientEventKind.HEARTBEAT_FAILED:
                 events.append(self.client.action_text(cenote.TextKind.LOG))
                 self.assertIn("hello: ", str(self.client.action_cause()))
-            events.append(ClientActionKind(action.kind).name)
+            events.append(action.kind.name)
         self.assertIn("Heartbeat failed", events[0])
         self.assertEqual(events[-1], "CLOSE_SOCKET")
         # It is closed; what is still in the driver's hands means nothing.

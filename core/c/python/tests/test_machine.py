@@ -4,7 +4,7 @@ import ctypes
 import unittest
 
 import cenote
-from cenote import ActionKind, CheckOutError, EventKind, Status
+from cenote import ActionKind, CheckOutError, ClosedReason, EventKind, FailedReason, PoolStatus, Status
 
 
 class Machine(unittest.TestCase):
@@ -43,6 +43,18 @@ class Machine(unittest.TestCase):
         ]
         self.assertEqual([error for error, _ in texts], [CheckOutError.ESTABLISH_FAILED])
         self.assertIn("connection refused", texts[0][1])
+
+    def test_kinds_and_reasons_are_enumerators(self) -> None:
+        self.pool.ready(1)
+        self.pool.check_out(2, 1, 11)
+        self.pool.cancel(3, 1)
+        self.pool.close(4)
+        actions = [action.copy() for action in self.pool.actions()]
+        kinds = {type(it) for action in actions for it in (action.kind, action.event, action.error)}
+        self.assertEqual(kinds, {ActionKind, EventKind, CheckOutError})
+        reasons = [repr(action.reason) for action in actions if action.reason is not None]
+        self.assertEqual(reasons, [repr(FailedReason.CONNECTION_ERROR), repr(ClosedReason.POOL_CLOSED)])
+        self.assertIs(self.pool.snapshot().status, PoolStatus.CLOSED)
 
     def test_a_pool_that_is_born_ready_fills_itself(self) -> None:
         self.pool = cenote.Pool("db:1", cenote.Options(min_pool_size=1), 0, is_ready=True)
@@ -93,7 +105,7 @@ class Machine(unittest.TestCase):
         ):
             self.assertRaises(ValueError, wrong)
         self.assertEqual(repr(cause), f"<cenote.Cause: {cause}>")
-        self.assertIn("total 0, ", repr(self.pool))
+        self.assertIn("<cenote.Pool PAUSED: generation 0, total 0, ", repr(self.pool))
         self.assertIsNone(self.pool.generation(b"123456789012"))
         self.assertIsNone(self.pool.connection(1))
 
