@@ -7,7 +7,7 @@ from typing import Any
 
 from . import _abi
 from ._abi import ServerSelector, TextKind
-from ._pool import NEVER, Cause, Pool, _bytes, _check, _library, _no_number, _sized, _text
+from ._pool import NEVER, Cause, Pool, _bytes, _check, _library, _sized, _text, _unsigned
 
 
 class ClientAction(_abi.ClientAction):
@@ -44,7 +44,7 @@ class Client:
 
     def received(self, now: int, server: int, socket: int, data: bytes) -> None:
         """Bytes of a monitoring socket, in any cut."""
-        _check(_library.cenote_client_received(self._handle, now, server, socket, data, len(data)))
+        _check(_library.cenote_client_received(self._handle, now, server, socket, bytes(data), len(data)))
 
     def socket_failed(self, now: int, server: int, socket: int, cause: Cause) -> None:
         """A monitoring socket could not be connected, or has failed since."""
@@ -67,8 +67,7 @@ class Client:
     ) -> None:
         """An operation wants a server. ``request`` is greater than every one before it. Without ``draw``, by which two of
         the servers that fit are drawn, that is at random."""
-        if wrong := [server for server in avoided if server >> 64]:
-            raise _no_number(wrong[0])
+        _unsigned(*avoided)
         numbers = (ctypes.c_uint64 * len(avoided))(*avoided)
         drawn = random.getrandbits(64) if draw is None else draw
         arguments = selector, deadline, numbers, len(avoided), drawn

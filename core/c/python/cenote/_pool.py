@@ -22,37 +22,43 @@ _SUFFIX = {"win32": "dll", "darwin": "dylib"}.get(sys.platform, "so")
 _library = ctypes.PyDLL(str(Path(__file__).with_name(f"libcenote.{_SUFFIX}")))
 
 
-def _checked(kind: Any) -> Any:
-    """An unsigned type of C that refuses what does not fit, where ctypes takes the lowest bits."""
-    bits = 8 * ctypes.sizeof(kind)
-
-    class Checked:
-        @staticmethod
-        def from_param(value: int) -> Any:
-            if value >> bits:
-                raise _no_number(value, bits)
-            return kind(value)
-
-    return Checked
+_WORD = 8 * ctypes.sizeof(ctypes.c_size_t)
+_BITS = {ctypes.c_uint32: 32, ctypes.c_uint64: 64, ctypes.c_size_t: _WORD}
 
 
-def _no_number(value: int, bits: int = 64) -> OverflowError:
-    return OverflowError(f"{value} is not from 0 to 2**{bits} - 1")
+def _unsigned(*values: int, bits: int = 64) -> None:
+    """Refuses numbers that do not fit, where ctypes takes the lowest bits."""
+    for value in values:
+        if value >> bits:
+            raise Error(Status.BAD_VALUE, f"{value} is not from 0 to 2**{bits} - 1")
+
+
+def _ranged(call: Any, arguments: list[Any]) -> Any:
+    """A function of C that refuses numbers that do not fit."""
+    bits = [(place, _BITS[kind]) for place, kind in enumerate(arguments) if kind in _BITS]
+
+    def ranged(*given: Any) -> Any:
+        for place, size in bits:
+            _unsigned(given[place], bits=size)
+        return call(*given)
+
+    return ranged if bits else call
 
 
 # These look at their numbers themselves, all at once, because they are called all the time.
-_FREQUENT = {"cenote_check_out", "cenote_check_in", "cenote_next_action"}
-_CHECKED: dict[Any, Any] = {kind: _checked(kind) for kind in (ctypes.c_uint32, ctypes.c_uint64, ctypes.c_size_t)}
+_FREQUENT = {"cenote_check_out", "cenote_check_in"}
 for _name, _arguments in _abi.FUNCTIONS.items():
-    _kinds = _arguments if _name in _FREQUENT else [_CHECKED.get(it, it) for it in _arguments]
-    getattr(_library, _name).argtypes = _kinds
-    getattr(_library, _name).restype = ctypes.c_uint32
+    _call = getattr(_library, _name)
+    _call.argtypes, _call.restype = _arguments, ctypes.c_uint32
+    setattr(_library, _name, _call if _name in _FREQUENT else _ranged(_call, _arguments))
+_check_out, _check_in, _next_action = _library.cenote_check_out, _library.cenote_check_in, _library.cenote_next_action
 
 _S = TypeVar("_S", bound=ctypes.Structure)
 
 
 class Error(Exception):
-    """A call failed, and changed nothing."""
+    """A call was refused, and changed nothing: a number is out of range or of no enum (``BAD_VALUE``), the input makes no sense in
+    the present state (``MISUSE``), or whatever else ``status`` says. A value of a wrong type is a `TypeError` instead."""
 
     def __init__(self, status: Status, text: str) -> None:
         super().__init__(f"{text} ({status.name})")
@@ -82,14 +88,16 @@ def _sized(structure: type[_S]) -> _S:
 def _bytes(text: str) -> bytes:
     """For C, whose texts end at their first zero byte."""
     if "\0" in text:
-        raise ValueError("a text with a zero byte")
-    return text.encode()
+        raise Error(Status.BAD_TEXT, "a text with a zero byte")
+    return text.encode(errors="surrogatepass")
 
 
 def _service(service: bytes | None) -> bytes | None:
-    if service is not None and len(service) != 12:
-        raise ValueError(f"a service has 12 bytes, not {len(service)}")
-    return service
+    if service is None:
+        return None
+    if len(service) != 12:
+        raise Error(Status.BAD_VALUE, f"a service has 12 bytes, not {len(service)}")
+    return bytes(service)
 
 
 class Options(_abi.Options):
@@ -99,10 +107,12 @@ class Options(_abi.Options):
         names = [name for name, *_ in _abi.Options._fields_][2:]
         if unknown := given.keys() - set(names):
             raise TypeError(f"no such option: {', '.join(sorted(unknown))}; there are {', '.join(names)}")
-        for name, value in given.items():
-            if not -(2**63) <= value < 2**63:
-                raise OverflowError(f"{name}: {value} does not fit into 64 bits with a sign")
         super().__init__(size=ctypes.sizeof(_abi.Options), **(dict.fromkeys(names, _NOT_SET) | given))
+
+    def __setattr__(self, name: str, value: int) -> None:
+        if not -(2**63) <= value < 2**63:
+            raise Error(Status.BAD_VALUE, f"{name} {value} is not from -2**63 to 2**63 - 1")
+        super().__setattr__(name, value)
 
     @classmethod
     def from_uri(cls, uri: str) -> "Options":
@@ -154,11 +164,10 @@ class Cause:
         after: int = 0,
     ) -> None:
         self._handle = ctypes.c_void_p()
-        if after >> 64:
-            raise _no_number(after)
-        stage, kind = CauseStage(stage), CauseKind(kind)
+        _unsigned(after)
+        _unsigned(stage, kind, bits=32)
         if code is not None and not -(2**31) <= code < 2**31:
-            raise OverflowError(f"the code {code} does not fit into 32 bits with a sign")
+            raise Error(Status.BAD_VALUE, f"code {code} is not from -2**31 to 2**31 - 1")
         options = _sized(_abi.CauseOptions)
         options.stage, options.kind, options.after = stage, kind, after
         options.has_code, options.code = code is not None, code or 0
@@ -203,9 +212,11 @@ class Pool:
         self, now: int, request: int, waiter: int, deadline: int = NEVER, purpose: Purpose = Purpose.OTHER
     ) -> None:
         """A caller wants a connection. ``request`` is greater than every one before it; ``waiter`` comes back with the outcome."""
-        if (now | request | waiter | deadline | purpose) >> 64:
-            raise _no_number(next(it for it in (now, request, waiter, deadline, purpose) if it >> 64))
-        if status := _library.cenote_check_out(self._handle, now, request, waiter, deadline, purpose):
+        if (now | request | deadline) >> 64 or waiter >> _WORD or purpose >> 32:
+            _unsigned(now, request, deadline)
+            _unsigned(waiter, bits=_WORD)
+            _unsigned(purpose, bits=32)
+        if status := _check_out(self._handle, now, request, waiter, deadline, purpose):
             _check(status)
 
     def cancel(self, now: int, request: int) -> None:
@@ -214,9 +225,10 @@ class Pool:
 
     def check_in(self, now: int, connection: int, payload: int) -> None:
         """A connection comes back and may be used again."""
-        if (now | connection | payload) >> 64:
-            raise _no_number(next(it for it in (now, connection, payload) if it >> 64))
-        if status := _library.cenote_check_in(self._handle, now, connection, payload):
+        if (now | connection) >> 64 or payload >> _WORD:
+            _unsigned(now, connection)
+            _unsigned(payload, bits=_WORD)
+        if status := _check_in(self._handle, now, connection, payload):
             _check(status)
 
     def check_in_errored(self, now: int, connection: int, payload: int, cause: Cause) -> None:
@@ -288,7 +300,7 @@ class Pool:
 
     def pull(self, action: Action) -> None:
         """Pulls the next action into ``action``; its kind is ``NONE`` if there is none."""
-        if status := _library.cenote_next_action(self._handle, action.address):
+        if status := _next_action(self._handle, action.address):
             _check(status)
 
     def next_action(self) -> Action | None:
@@ -372,6 +384,7 @@ class Pool:
 
     def trace_read(self, capacity: int = 1 << 16) -> bytes:
         """The next bytes of the trace; empty if there are none at present."""
+        _unsigned(capacity, bits=32)
         buffer, length = ctypes.create_string_buffer(capacity), ctypes.c_size_t()
         _check(_library.cenote_trace_read(self._handle, buffer, capacity, ctypes.byref(length)))
         return buffer.raw[: length.value]

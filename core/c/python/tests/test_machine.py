@@ -1,6 +1,5 @@
 """The typed layer: one connection is made, used and closed, and each mistake is an error."""
 
-import ctypes
 import unittest
 
 import cenote
@@ -92,18 +91,30 @@ class Machine(unittest.TestCase):
         for call in (
             lambda: self.pool.ready(-1),
             lambda: self.pool.check_out(1, 1, 1, -1),
+            lambda: self.pool.check_out(1, 1, 1, 1, 2**32),  # type: ignore[arg-type]
             lambda: self.pool.check_in(1, 2**64, 5),
-            lambda: cenote.Cause(after=-1),
-            lambda: cenote.Cause(code=2**31),
-            lambda: cenote.Options(max_pool_size=2**63),
-        ):
-            self.assertRaises((OverflowError, ctypes.ArgumentError), call)
-        for wrong in (
+            lambda: self.pool.check_in(1, 1, -1),
+            lambda: self.pool.action_text(99),  # type: ignore[arg-type]
             lambda: self.pool.clear(1, cause, service=b"short"),
             lambda: self.pool.handshaken(1, 1, b"1234567890123"),
-            lambda: cenote.Pool("db:1\0.example.com", cenote.Options(), 0),
+            lambda: self.pool.trace_read(-1),
+            lambda: cenote.Cause(after=-1),
+            lambda: cenote.Cause(code=2**31),
+            lambda: cenote.Cause(stage=99),  # type: ignore[arg-type]
+            lambda: cenote.Cause(kind=2**32),  # type: ignore[arg-type]
+            lambda: cenote.Options(max_pool_size=2**63),
+            lambda: setattr(few, "max_pool_size", 2**64),
         ):
-            self.assertRaises(ValueError, wrong)
+            self.assertEqual(status(call), Status.BAD_VALUE)
+        self.assertEqual(status(cenote.Pool, "db:1\0.example.com", few, 0), Status.BAD_TEXT)
+        self.assertEqual(status(cenote.Options.from_uri, "mongodb://\udc80"), Status.NOT_UTF8)
+        for wrong in (
+            lambda: self.pool.ready("1"),  # type: ignore[arg-type]
+            lambda: self.pool.check_out(1, 1, 1.5),  # type: ignore[arg-type]
+            lambda: self.pool.handshaken(1, 1, "123456789012"),  # type: ignore[arg-type]
+            lambda: cenote.Options(max_pool_size="1"),  # type: ignore[arg-type]
+        ):
+            self.assertRaises(TypeError, wrong)
         self.assertEqual(repr(cause), f"<cenote.Cause: {cause}>")
         self.assertIn("<cenote.Pool PAUSED: generation 0, total 0, ", repr(self.pool))
         self.assertIsNone(self.pool.generation(b"123456789012"))
