@@ -1,4 +1,5 @@
-"""Builds the wheel: the package, and the C library as cargo builds it. A build backend (PEP 517) without dependencies."""
+"""Builds the wheel: the package, and the C library as cargo builds it. Builds the sdist: the sources of both. A build backend
+(PEP 517) without dependencies."""
 
 import hashlib
 import os
@@ -6,14 +7,20 @@ import re
 import subprocess
 import sys
 import sysconfig
+import tarfile
 import tomllib
 from base64 import urlsafe_b64encode
+from gzip import GzipFile
+from io import BytesIO
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 HERE = Path(__file__).resolve().parent
 WORKSPACE = HERE.parents[2]
 SOURCES = {".py", ".typed"}
+CRATES = ("core", "core/c")
+PYTHON = HERE.relative_to(WORKSPACE).as_posix()
 FILES = {"win32": ("cenote_c.dll", "libcenote.dll"), "darwin": ("libcenote_c.dylib", "libcenote.dylib")}
 
 
@@ -76,5 +83,42 @@ def build_wheel(wheel_directory: str, config_settings: object = None, metadata_d
     return file
 
 
+def trimmed(manifest: str) -> str:
+    """A manifest without the other crates of the workspace, without tests and examples."""
+    members = ", ".join(f'"{crate}"' for crate in CRATES)
+    manifest = re.sub(r"^members = \[.*?^\]", f"members = [{members}]", manifest, flags=re.M | re.S)
+    unwanted = r"dev-dependencies|test|example|profile\.\w+\.package\.cenote(?!-core)"
+    return re.sub(rf"^\[+({unwanted})\b.*\n((?!\[).*\n)*", "", manifest, flags=re.M)
+
+
+def sources() -> dict[str, bytes]:
+    """What the wheel is built from, by its path in the workspace."""
+    patterns = ["LICENSE-*", "Cargo.*", f"{PYTHON}/README.md", f"{PYTHON}/pyproject.toml", f"{PYTHON}/build_wheel.py"]
+    patterns += [f"{PYTHON}/cenote/*{suffix}" for suffix in sorted(SOURCES)]
+    patterns += [f"{crate}/{it}" for crate in CRATES for it in ("Cargo.toml", "README.md", "src/**/*.rs")]
+    paths = [path for pattern in patterns for path in sorted(WORKSPACE.glob(pattern))]
+    files = {path.relative_to(WORKSPACE).as_posix(): path.read_bytes() for path in paths}
+    files |= {path: trimmed(it.decode()).encode() for path, it in files.items() if path.endswith("Cargo.toml")}
+    with TemporaryDirectory() as folder:
+        for path, content in files.items():
+            file = Path(folder, path)
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(content)
+        # Only takes from the lock file what the other crates need.
+        subprocess.run(["cargo", "update", "--quiet", "--workspace"], cwd=folder, check=True)
+        files["Cargo.lock"] = Path(folder, "Cargo.lock").read_bytes()
+    return files
+
+
 def build_sdist(sdist_directory: str, config_settings: object = None) -> str:
-    raise NotImplementedError("the library is built from the workspace: pip wheel core/c/python")
+    name, version, described = metadata()
+    backend = f'[build-system]\nrequires = []\nbuild-backend = "build_wheel"\nbackend-path = ["{PYTHON}"]\n'
+    files = sources() | {"pyproject.toml": backend.encode(), "PKG-INFO": described.encode()}
+    file = f"{name}-{version}.tar.gz"
+    # Without dates, so that the same sources make the same sdist.
+    with GzipFile(Path(sdist_directory) / file, "wb", mtime=0) as zipped, tarfile.open(mode="w", fileobj=zipped) as archive:
+        for path, content in files.items():
+            entry = tarfile.TarInfo(f"{name}-{version}/{path}")
+            entry.size = len(content)
+            archive.addfile(entry, BytesIO(content))
+    return file
