@@ -137,11 +137,12 @@ def program(pool: str, kind: str, *arguments: object) -> Any:
 
 
 def readme() -> None:
-    """The program that the package's README names."""
+    """The program that the package's README names, also with the newest PyMongo."""
     example = HERE.parents[2] / "core/c/python/examples/ping.py"
-    with endpoint() as uri:
-        done = subprocess.run([sys.executable, "-B", str(example), uri], stdout=subprocess.PIPE, text=True, timeout=60)
-    row("the README's program", ["", done.stdout.strip()], done.stdout == "1000 pings\n")
+    for python, name in ((sys.executable, ""), (FOLDER / "newest/bin/python", ", newest PyMongo")):
+        with endpoint() as uri:
+            done = subprocess.run([python, "-B", example, uri], stdout=subprocess.PIPE, text=True, timeout=60)
+        row(f"the README's program{name}", ["", done.stdout.strip()], done.stdout == "1000 pings\n")
 
 
 def chaos(kind: str, callers: str) -> None:

@@ -17,18 +17,19 @@ from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import pymongo
-from bson import ObjectId
-from pymongo import _csot
-from pymongo.asynchronous import pool as _asynchronous
-from pymongo.synchronous import pool as _synchronous
 
 from ._pool import NEVER
 
 try:
+    from bson import ObjectId
+    from pymongo import _csot
+    from pymongo.asynchronous import pool as _asynchronous
+    from pymongo.synchronous import pool as _synchronous
+
     from ._pymongo_shared import DecidedPool, Establishment, Waiter
 except ImportError as error:
-    _made_for = f"made for PyMongo 4.20, parts of whose pool it uses, and this is {pymongo.version}"
-    raise ImportError(f"cenote.pymongo is {_made_for}: {error}") from error
+    _lacks = f"uses private parts of PyMongo 4.20 that PyMongo {pymongo.version} does not have"
+    raise ImportError(f"cenote.pymongo {_lacks}: install 'pymongo~=4.20.0' ({error})") from error
 
 if TYPE_CHECKING:
     from pymongo.asynchronous import mongo_client as _asynchronous_client

@@ -1,7 +1,10 @@
 """The pool of an `AsyncMongoClient`, with sockets that are none: what callers that give up leave behind."""
 
 import asyncio
+import importlib
+import sys
 import unittest
+import unittest.mock
 from typing import Any
 
 import pymongo
@@ -171,6 +174,14 @@ class GivenUp(unittest.IsolatedAsyncioTestCase):
         await self.cancel(await self.check_out())
         self.assertTrue(self.pool.answers[0].cancelled())
         self.assertEqual(self.pool._machine.snapshot().total, 0)
+
+
+class OtherPyMongo(unittest.TestCase):
+    def test_the_error_names_both_versions(self) -> None:
+        with unittest.mock.patch.dict(sys.modules, {"pymongo.pool_shared": None}):
+            del sys.modules["cenote.pymongo"], sys.modules["cenote._pymongo_shared"]
+            with self.assertRaisesRegex(ImportError, rf"PyMongo 4\.20 that PyMongo {pymongo.version} .*pool_shared"):
+                importlib.import_module("cenote.pymongo")
 
 
 if __name__ == "__main__":
