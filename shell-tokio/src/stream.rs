@@ -54,7 +54,8 @@ struct IdleSocket<S> {
     /// The stream's `try_io` for reads: the operation is called only if the socket has become readable since a read would
     /// have blocked, as far as the runtime knows.
     try_read: fn(&S, &mut dyn FnMut() -> io::Result<usize>) -> io::Result<usize>,
-    looked: Instant,
+    /// When to look again.
+    due: Instant,
     /// There is something to read, of which the runtime may not know yet.
     is_readable: bool,
 }
@@ -62,7 +63,7 @@ struct IdleSocket<S> {
 /// A connection in constant use is looked at this often.
 const HOT: Duration = Duration::from_millis(1);
 
-/// If the last look was longer ago, the runtime may have had no time to ask the operating system meanwhile: its threads may
+/// If a look has been due for longer, the runtime may have had no time to ask the operating system meanwhile: its threads may
 /// have computed. The look does.
 const BUSY: Duration = Duration::from_millis(100);
 
@@ -72,20 +73,21 @@ impl<S: AsyncRead + AsyncWrite + Send + Unpin + 'static> TokioIo for TokioStream
         let Self { stream, idle } = self;
         let idle = idle.as_mut()?;
         let now = Instant::now();
-        let since = now.saturating_duration_since(idle.looked);
-        if since >= HOT {
-            idle.looked = now;
-            idle.look(stream, since);
+        if now >= idle.due {
+            idle.look(stream, now);
         }
         Some(idle.is_readable)
     }
 }
 
 impl<S> IdleSocket<S> {
-    fn look(&mut self, stream: &S, since: Duration) {
+    #[cold]
+    fn look(&mut self, stream: &S, now: Instant) {
+        let is_fresh = now.saturating_duration_since(self.due) < BUSY;
+        self.due = now + HOT;
         let mut is_readable = false;
         let mut peek = || peek(&(self.socket)(stream), &mut is_readable);
-        let _ = if since < BUSY { (self.try_read)(stream, &mut peek) } else { peek() };
+        let _ = if is_fresh { (self.try_read)(stream, &mut peek) } else { peek() };
         self.is_readable = is_readable;
     }
 }
@@ -112,7 +114,7 @@ fn with_socket<S: AsyncRead + AsyncWrite + Send + Unpin + 'static>(
     socket: fn(&S) -> SockRef<'_>,
     try_read: fn(&S, &mut dyn FnMut() -> io::Result<usize>) -> io::Result<usize>,
 ) -> Box<dyn TokioIo> {
-    let idle = IdleSocket { socket, try_read, looked: Instant::now(), is_readable: false };
+    let idle = IdleSocket { socket, try_read, due: Instant::now(), is_readable: false };
     Box::new(TokioStream { stream, idle: Some(idle) })
 }
 

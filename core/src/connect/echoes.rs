@@ -31,7 +31,10 @@ impl EstablishOptions {
         let session = credential.and_then(|it| it.mechanism_properties.get("AWS_SESSION_TOKEN"));
         let secrets = [password, session, token.map(AccessToken::secret)];
         let secrets = secrets.map(|secret| secret.map(|it| it.expose().as_bytes()));
-        let secrets: Vec<_> = secrets.into_iter().chain([sent]).flatten().collect();
+        // A login has little to say; of a command a short one would hide what it is about, such as a database.
+        let shortest = if error.stage() == Stage::Operation { PIECE } else { SHORTEST };
+        let secrets = secrets.into_iter().chain([sent]).flatten();
+        let secrets: Vec<_> = secrets.filter(|secret| secret.len() >= shortest).collect();
         let is_shown = |text: &str| {
             let text = text.as_bytes();
             match text.get(..TEXT_MAX) {
@@ -56,8 +59,7 @@ const TEXT_MAX: usize = 4_096;
 /// Whether the text has a piece of a secret, as it is or encoded.
 fn repeats(text: &[u8], secrets: &[&[u8]]) -> bool {
     let readings = readings(text);
-    // A shorter one is part of many texts.
-    secrets.iter().filter(|secret| secret.len() >= SHORTEST).any(|secret| {
+    secrets.iter().any(|secret| {
         let length = PIECE.min(secret.len());
         // In time that grows with both, however long the secret is.
         let pieces: BTreeSet<_> = secret.windows(length).collect();
@@ -66,6 +68,7 @@ fn repeats(text: &[u8], secrets: &[&[u8]]) -> bool {
 }
 
 const PIECE: usize = 8;
+/// A shorter one is part of many texts.
 const SHORTEST: usize = 4;
 
 /// What the text may stand for: itself; hexadecimal digits or base64, which begin anywhere; and decimal numbers.

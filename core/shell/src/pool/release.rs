@@ -136,6 +136,7 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
     }
 
     /// Performs a turn of what is queued, unless another thread does so already. Returns whether something is left.
+    #[cold]
     pub(super) fn perform_pending(self: &Arc<Self>) -> bool {
         let mut inner = self.lock();
         let Pending { work, notifications, .. } = &mut inner.pending;
@@ -147,6 +148,7 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
     }
 
     /// Returns whether something is left.
+    #[inline(always)]
     fn perform_some(self: &Arc<Self>, work: VecDeque<Action<Types<R, K>>>) -> bool {
         let _here = self.enter();
         let inner = drain_some(TURN, || self.lock(), work, |action| self.perform(action));
@@ -154,6 +156,7 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
     }
 
     /// Returns whether something is left.
+    #[inline(always)]
     fn notify_some(self: &Arc<Self>, notifications: VecDeque<Notification>) -> bool {
         let _here = self.enter();
         let inner = drain_some(TURN, || self.lock(), notifications, |it| self.notify(it));
