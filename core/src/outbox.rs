@@ -144,7 +144,7 @@ pub fn drain<A, G: DerefMut<Target: AsMut<Outbox<A>>>>(
     drain_some(usize::MAX, lock, batch, perform)
 }
 
-/// The same for `most` actions at most, so that a thread whose others keep the outbox full hands over: what is left stays
+/// The same for `most` actions at most, fewer after a panic, so that a thread whose others keep the outbox full hands over: what is left stays
 /// [queued](Outbox::queued) under the guard that is returned, in its order, for the next that claims it. The caller sees to
 /// it that one does.
 #[inline(never)]
@@ -198,10 +198,11 @@ impl<A, G: DerefMut<Target: AsMut<Outbox<A>>>, L: Fn() -> G, P: FnMut(A)> Draine
     #[inline(always)]
     fn perform_batch(&mut self) {
         let Self { left, batch, perform, .. } = self;
+        let turn = batch.len().min(*left);
+        *left -= turn;
         contain(|| {
-            while *left > 0 {
+            for _ in 0..turn {
                 let Some(item) = batch.pop_front() else { return };
-                *left -= 1;
                 perform(item);
             }
         });
