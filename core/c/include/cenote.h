@@ -111,8 +111,8 @@ enum cenote_action_kind
     // Nothing is left to do.
     CENOTE_ACTION_KIND_NONE = 0,
     // Connect, say hello, authenticate; then answer with `cenote_established` or `cenote_establish_failed`, exactly
-    // once, unless `CENOTE_ACTION_KIND_ABORT_ESTABLISH` comes first. Has `connection`, `deadline` (of the request; the driver applies
-    // `connectTimeoutMS` as well), `background`, or else `owner`, and `generation`.
+    // once, unless `CENOTE_ACTION_KIND_ABORT_ESTABLISH` comes first. Has `connection`, `deadline` (of the request: it ends the
+    // request, and not this; `connectTimeoutMS` does, which the driver applies), `background`, or else `owner`, and `generation`.
     CENOTE_ACTION_KIND_START_ESTABLISH = 1,
     // Stop establishing `connection`, and drop its socket. No answer is owed.
     CENOTE_ACTION_KIND_ABORT_ESTABLISH = 2,
