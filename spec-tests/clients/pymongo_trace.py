@@ -17,7 +17,7 @@ def read(path):
     with open(path, "rb") as file:
         header, *documents = bson.decode_file_iter(file)
     assert header["format"] == "cenote-trace", header
-    assert header["version"] in (1, 2), header
+    assert header["version"] in (1, 2, 3), header
     assert isinstance(header["options"], dict), header
     assert header["origin"] >= datetime(1970, 1, 1), header
     inputs = 0
