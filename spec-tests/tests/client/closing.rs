@@ -152,6 +152,7 @@ async fn waits_that_are_given_up() {
 
 /// Callers that wait for a server, and later ones, get an error at once. On tokio, whose runtime the
 /// application can shut down.
+// Reports mongo-rust-driver#615: a client is used after its runtime has ended.
 #[test]
 fn a_runtime_that_shuts_down() {
     let only = member(Role::Primary);

@@ -2,4 +2,5 @@
 
 mod options;
 mod packages;
+mod reports;
 mod requirements;

@@ -327,6 +327,7 @@ fn a_handshake_ends_in_time(shell: Shell) {
 
 /// No caller waits for as long as a handshake takes: the connection serves a later one.
 // SI-11, SI-18
+// Reports go-redis#3497, GODRIVER-2038: a handshake that takes longer than callers wait is begun anew for ever.
 fn handshakes_that_take_longer_than_a_caller_waits(shell: Shell) {
     let endpoint = with_user();
     let delay =

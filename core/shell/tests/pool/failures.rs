@@ -263,6 +263,7 @@ impl<R: Runtime> Connector<R> for Hangs {
     }
 }
 
+// Reports HikariCP#2161, node-firebird#406, n8n#30612: attempts to connect that hang keep their places for ever.
 fn an_attempt_that_hangs_gives_its_permit_back<R: TestRuntime>() {
     let address = "db.example.com".parse().expect("an address");
     let options = at_most(4).with_max_connecting(1);

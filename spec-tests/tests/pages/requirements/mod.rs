@@ -124,11 +124,11 @@ pub(super) fn files_in(folder: &Path, kinds: &[&str]) -> Vec<PathBuf> {
     files
 }
 
-fn read(path: &Path) -> String {
+pub(super) fn read(path: &Path) -> String {
     fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-fn repository() -> PathBuf {
+pub(super) fn repository() -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the package is in a folder");
     root.to_owned()
 }
