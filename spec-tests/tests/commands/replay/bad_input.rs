@@ -169,7 +169,7 @@ fn what_is_no_trace_at_all_is_told_in_one_line() {
         header.insert(key, value);
         bytes(&header)
     };
-    let newer = header("version", Bson::Int32(3));
+    let newer = header("version", Bson::Int32(4));
     let without_a_length = header("options", Bson::Document(doc! { "maxPoolSize": -1 }));
     let vast = doc! {
         "status": "ready", "generation": 0, "inherited": 0, "lastConnection": 0,
@@ -182,7 +182,7 @@ fn what_is_no_trace_at_all_is_told_in_one_line() {
         ("zeros", &[0; 4096], "byte 0, step 0: not a trace"),
         ("short", b"\x30", "byte 0, step 0: cut: the document has 4 bytes, but only 1"),
         ("other", &bytes(&doc! { "_id": 1 }), "byte 0, step 0: not a trace"),
-        ("newer", &newer, "a trace of version 3, but this program reads none above 2"),
+        ("newer", &newer, "a trace of version 4, but this program reads none above 3"),
         ("options", &without_a_length, "`maxPoolSize` is below 0"),
         ("vast", &vast, "cut: the trace ends without its last document"),
     ] {

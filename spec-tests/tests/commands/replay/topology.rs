@@ -229,7 +229,7 @@ fn failures_and_clears_name_the_change_that_they_follow() {
     // Those that came more than a second after it do not.
     let each = told(B, &["--explain", "--all"]);
     let following = each.matches("This follows a change of the topology: ").count();
-    assert_eq!((each.matches(" failed after ").count(), following), (70, 59));
+    assert_eq!((each.matches(" failed after ").count(), following), (49, 46));
     let as_json = told(B, &["--explain", "--json"]);
     let as_json: Value = serde_json::from_str(&as_json).expect("JSON");
     let follows = &as_json["groups"][0]["follows"];
