@@ -112,6 +112,12 @@ impl<A> Outbox<A> {
         self.is_drained = true;
         Some(core::mem::take(&mut self.queue))
     }
+
+    /// At most `most` of what [`drain_some`] has left, for the one that it was left to: again to be drained. What stays is
+    /// still [queued](Self::queued).
+    pub fn claim_rest(&mut self, most: usize) -> VecDeque<A> {
+        self.queue.drain(..most.min(self.queue.len())).collect()
+    }
 }
 
 /// Releases the lock, and [drains](drain) the outbox unless another thread does already: that one
@@ -144,9 +150,9 @@ pub fn drain<A, G: DerefMut<Target: AsMut<Outbox<A>>>>(
     drain_some(usize::MAX, lock, batch, perform)
 }
 
-/// The same for `most` actions at most, fewer after a panic, so that a thread whose others keep the outbox full hands over: what is left stays
-/// [queued](Outbox::queued) under the guard that is returned, in its order, for the next that claims it. The caller sees to
-/// it that one does.
+/// The same for `most` actions at most, fewer after a panic: a thread whose others keep the outbox full leaves the rest to
+/// a task. It stays [queued](Outbox::queued) under the guard that is returned, in its order, and nothing but
+/// [`claim_rest`](Outbox::claim_rest) takes it, which the caller has to see to.
 #[inline(never)]
 pub fn drain_some<A, G: DerefMut<Target: AsMut<Outbox<A>>>>(
     most: usize,
@@ -182,7 +188,6 @@ impl<A, G: DerefMut<Target: AsMut<Outbox<A>>>, L: Fn() -> G, P: FnMut(A)> Draine
                 // What has come meanwhile comes after it.
                 self.batch.append(&mut outbox.queue);
                 outbox.queue = core::mem::take(&mut self.batch);
-                outbox.is_drained = false;
                 return guard;
             }
             // The empty buffer is reused.
@@ -225,6 +230,8 @@ impl<A, G: DerefMut<Target: AsMut<Outbox<A>>>, L: Fn() -> G, P: FnMut(A)> Drop
 {
     fn drop(&mut self) {
         if self.is_performing {
+            // There may be no other that comes to the rest.
+            self.left = usize::MAX;
             drop(self.run());
         }
     }

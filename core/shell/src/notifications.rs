@@ -66,6 +66,11 @@ impl<T> NotificationQueue<T> {
         self.outbox.claim()
     }
 
+    /// See [`Outbox::claim_rest`].
+    pub(crate) fn claim_rest(&mut self, most: usize) -> VecDeque<T> {
+        self.outbox.claim_rest(most)
+    }
+
     /// See [`Outbox::forget`].
     pub(crate) fn forget(&mut self) -> Outbox<T> {
         self.outbox.forget()

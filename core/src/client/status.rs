@@ -50,9 +50,9 @@ impl ServerStatus {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum ClientStatus {
-    /// None can be used yet, and some have neither answered nor failed.
+    /// None can be used yet, and some have neither answered nor failed, or answer and hold no data, such as an arbiter.
     Looking,
-    /// A server can be used.
+    /// A server can be used. Behind a load balancer, which nothing monitors, it is not known, and always said.
     Usable,
     /// Each server has failed, or is not used.
     Unusable {
@@ -85,11 +85,11 @@ impl ClientStatus {
     }
 
     /// Whether each server fails by something that seldom passes by itself: client and server
-    /// [refuse](ConnectionError::is_refusal) each other, or its name has no address.
+    /// [refuse](ConnectionError::is_refusal) each other, or its name has no address, as far as the resolver says. One that is
+    /// not ready itself may say so, too: look for as long as that may take.
     #[must_use]
     pub fn is_misconfigured(&self) -> bool {
-        let is_lasting =
-            |error: &ConnectionError| error.is_refusal() || error.stage() == Stage::Dns;
+        let is_lasting = |error: &ConnectionError| error.is_refusal() || has_no_address(error);
         match self {
             Self::Unusable { servers } => servers.iter().all(|(_, error)| is_lasting(error)),
             Self::Looking | Self::Usable => false,
@@ -115,6 +115,10 @@ impl fmt::Display for ClientStatus {
             more => write!(f, "{separator}and {more} more"),
         }
     }
+}
+
+fn has_no_address(error: &ConnectionError) -> bool {
+    error.stage() == Stage::Dns && !error.is_timeout() && !error.is_local()
 }
 
 /// How many servers a status names.

@@ -31,10 +31,15 @@ impl EstablishOptions {
         let session = credential.and_then(|it| it.mechanism_properties.get("AWS_SESSION_TOKEN"));
         let secrets = [password, session, token.map(AccessToken::secret)];
         let secrets = secrets.map(|secret| secret.map(|it| it.expose().as_bytes()));
-        // A login has little to say; of a command a short one would hide what it is about, such as a database.
-        let shortest = if error.stage() == Stage::Operation { PIECE } else { SHORTEST };
+        // A login has little to say; of a command, a short piece would hide what it is about, such as a database.
+        let [piece, shortest] = if error.stage() == Stage::Operation {
+            [PIECE_OF_COMMAND, PIECE]
+        } else {
+            [PIECE, SHORTEST]
+        };
         let secrets = secrets.into_iter().chain([sent]).flatten();
-        let secrets: Vec<_> = secrets.filter(|secret| secret.len() >= shortest).collect();
+        let secrets = secrets.filter(|secret| secret.len() >= shortest);
+        let secrets: Vec<_> = secrets.map(|secret| Pieces::of(secret, piece)).collect();
         let is_shown = |text: &str| {
             let text = text.as_bytes();
             match text.get(..TEXT_MAX) {
@@ -56,18 +61,31 @@ impl EstablishOptions {
 /// More than a server has to say about a login, and than any error shows.
 const TEXT_MAX: usize = 4_096;
 
+/// What of a secret no text may have.
+struct Pieces<'s> {
+    length: usize,
+    // In time that grows with text and secret, however long they are.
+    all: BTreeSet<&'s [u8]>,
+}
+
+impl<'s> Pieces<'s> {
+    /// Of this length, or the whole secret.
+    fn of(secret: &'s [u8], length: usize) -> Self {
+        let length = length.min(secret.len());
+        Self { length, all: secret.windows(length).collect() }
+    }
+}
+
 /// Whether the text has a piece of a secret, as it is or encoded.
-fn repeats(text: &[u8], secrets: &[&[u8]]) -> bool {
+fn repeats(text: &[u8], secrets: &[Pieces<'_>]) -> bool {
     let readings = readings(text);
-    secrets.iter().any(|secret| {
-        let length = PIECE.min(secret.len());
-        // In time that grows with both, however long the secret is.
-        let pieces: BTreeSet<_> = secret.windows(length).collect();
-        readings.iter().flat_map(|it| it.windows(length)).any(|piece| pieces.contains(piece))
+    secrets.iter().any(|Pieces { length, all }| {
+        readings.iter().flat_map(|it| it.windows(*length)).any(|piece| all.contains(piece))
     })
 }
 
 const PIECE: usize = 8;
+const PIECE_OF_COMMAND: usize = 16;
 /// A shorter one is part of many texts.
 const SHORTEST: usize = 4;
 

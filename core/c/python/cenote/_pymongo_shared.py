@@ -201,6 +201,7 @@ class DecidedPool(_AgnosticBasePool[C], Generic[C, W]):
             min_pool_size=options.min_pool_size,
             max_idle_time=round((options.max_idle_time_seconds or 0) * 1e9),
             max_connecting=options.max_connecting,
+            wait_queue_timeout=round((options.wait_queue_timeout or 0) * 1e9),
             load_balanced=bool(options.load_balanced),
         )
         # Taken for each call of the machine. PyMongo's own lock is one of threads or of tasks.
@@ -275,14 +276,14 @@ class DecidedPool(_AgnosticBasePool[C], Generic[C, W]):
         """A caller wants a connection, and may have its outcome at once."""
         if self.pid != os.getpid():
             self._clear(close=False, pause=False, service_id=None, interrupt_connections=False)
-        waiter.deadline = self._deadline()
+        deadline, waiter.deadline = self._deadlines()
         with self._guard:
             self._begin()
             now = time.monotonic_ns()
             self._close_perished(now)
             request = waiter.request = self._last_request = self._last_request + 1
             self._waiters[request] = waiter
-            self._machine.check_out(now, request, request, waiter.deadline)
+            self._machine.check_out(now, request, request, deadline)
             self._settle()
             waiter.was_closed = self._is_closed
 
@@ -354,12 +355,13 @@ class DecidedPool(_AgnosticBasePool[C], Generic[C, W]):
             self._has_events = wanted
             self._machine.set_events(wanted)
 
-    def _deadline(self) -> int:
+    def _deadlines(self) -> tuple[int, int]:
+        """That of the operation, and that of the wait, which `waitQueueTimeoutMS` may end: the machine knows it."""
         if _csot.get_timeout():
-            return int(_csot.get_deadline() * 1e9)
+            return (int(_csot.get_deadline() * 1e9),) * 2
         if self.opts.wait_queue_timeout:
-            return time.monotonic_ns() + int(self.opts.wait_queue_timeout * 1e9)
-        return NEVER
+            return NEVER, time.monotonic_ns() + int(self.opts.wait_queue_timeout * 1e9)
+        return NEVER, NEVER
 
     def _close_perished(self, now: int) -> None:
         """Looks at the socket that a check-out would get, if nothing has for a while."""

@@ -294,8 +294,8 @@ impl<P: BuiltPool> Builder<P> {
     /// Calls `subscriber` with every event, in the machine's order and never under a lock. It runs on a thread
     /// that uses the pool or opens its connections, one call at a time; meanwhile other callers are served, and
     /// sockets opened, interrupted and closed, unless that needs the same thread. The thread that has begun to
-    /// tell events tells those of all other threads until there are none, possibly in a guard's drop: a slow
-    /// subscriber occupies that thread, and events [wait](Self::event_queue) for it in memory. A subscriber that
+    /// tell events tells up to 256 for other threads, possibly in a guard's drop, and leaves the rest to a task of the
+    /// runtime: a slow subscriber occupies these, and events [wait](Self::event_queue) for it in memory. A subscriber that
     /// takes longer than microseconds should send the events [to a channel](Self::event_channel).
     ///
     /// It may use the pool, but must not block until the pool does something: a check-out that is not served at
@@ -350,8 +350,8 @@ impl<P: BuiltPool> Builder<P> {
     /// Calls `handler` with every connection that could not be established, and every error of one that is in
     /// use, before the pool and the caller learn of it: so that SDAM can mark the server as unknown and
     /// [clear the pool](Failure::clear) first, as the specification orders. Not reported is what says nothing
-    /// about the server: that the pool aborted or interrupted a connection, that a caller stopped in the middle of an
-    /// exchange, or that the caller's deadline passed while a connection was opened for it.
+    /// about the server: that the pool aborted or interrupted a connection, or that a caller stopped in the middle of an
+    /// exchange.
     ///
     /// It runs on the thread where the failure was noticed, possibly several calls at a time, never under a lock, and
     /// must not block. It may use the pool. A panic in it is contained. The last handler that is set counts.

@@ -29,7 +29,7 @@ use crate::failure::{ConnectionStatus, Failure};
 #[cfg(unix)]
 use crate::inspect::Inspector;
 use crate::log;
-use crate::pool::{CLOSE_GRACE, Pool};
+use crate::pool::{CLOSE_GRACE, Pool, PoolDriver};
 use crate::runtime::origin::Origin;
 #[cfg(feature = "srv")]
 use crate::runtime::platform::random;
@@ -83,14 +83,34 @@ struct Following<R: Network> {
     driver: Arc<ClientDriver<R>>,
     number: u64,
     effects: Effects<R>,
+    left: Left,
+    has_ended: bool,
+}
+
+/// What a turn has left to a task.
+#[derive(Clone, Copy, Default)]
+struct Left {
+    work: bool,
+    events: bool,
+}
+
+impl Left {
+    const fn is_any(self) -> bool {
+        self.work || self.events
+    }
 }
 
 impl<R: Network> Following<R> {
     async fn run(mut self) {
-        self.effects.run();
-        while self.driver.follow_some(&mut self.effects) {
+        while self.follow_some() {
             yield_once().await;
         }
+        self.has_ended = true;
+    }
+
+    fn follow_some(&mut self) -> bool {
+        self.left = self.driver.follow_some(&mut self.effects, self.left);
+        self.left.is_any()
     }
 }
 
@@ -100,8 +120,9 @@ impl<R: Network> Drop for Following<R> {
             // It is the parent's.
             return std::mem::forget(std::mem::take(&mut self.effects));
         }
-        self.effects.run();
-        while self.driver.follow_some(&mut self.effects) {}
+        while !self.has_ended {
+            self.has_ended = !self.follow_some();
+        }
         drop(std::mem::take(&mut self.effects));
         let ended = Lock::lock(&self.driver.tasks).following.remove(&self.number);
         drop(ended);
@@ -207,10 +228,10 @@ impl<R: Network> ClientDriver<R> {
         let mut effects = Effects::default(); // Outlives the lock also in a panic.
         self.lock().handle(self.now(), input, &mut effects);
         effects.run();
-        self.follow_apart(effects);
+        self.follow_apart(effects, Left::default());
     }
 
-    fn follow_apart(self: &Arc<Self>, effects: Effects<R>) {
+    fn follow_apart(self: &Arc<Self>, effects: Effects<R>, left: Left) {
         let number = {
             let mut tasks = Lock::lock(&self.tasks);
             tasks.last += 1;
@@ -218,7 +239,8 @@ impl<R: Network> ClientDriver<R> {
             tasks.following.insert(number, None);
             number
         };
-        let following = Following { driver: Arc::clone(self), number, effects };
+        let driver = Arc::clone(self);
+        let following = Following { driver, number, effects, left, has_ended: false };
         // Not under a lock: a runtime that has shut down drops the task at once, which does the same.
         let task = self.runtime.spawn(following.run());
         if let Some(place) = Lock::lock(&self.tasks).following.get_mut(&number) {
@@ -261,33 +283,46 @@ impl<R: Network> ClientDriver<R> {
     /// Subscribers of pools come last, so that a check is told before what it does to a pool.
     // SD-09, SM-12
     fn follow(self: &Arc<Self>, mut effects: Effects<R>) {
-        effects.run();
-        if self.follow_some(&mut effects) {
-            self.follow_apart(effects);
+        let left = self.follow_some(&mut effects, Left::default());
+        if left.is_any() {
+            self.follow_apart(effects, left);
         }
     }
 
-    /// One turn of it, unless another thread does so already. Returns whether something is left.
-    fn follow_some(self: &Arc<Self>, effects: &mut Effects<R>) -> bool {
-        let is_more_to_tell = self.tell_some();
-        let is_left = self.perform_some(effects) || is_more_to_tell;
-        // Not once all is done: another task may make the pool of a server that has returned.
+    /// One turn of it, and of what an earlier one has left, unless another thread does so already.
+    fn follow_some(self: &Arc<Self>, effects: &mut Effects<R>, left: Left) -> Left {
+        effects.run();
+        let events = self.tell_some(left.events);
+        let work = self.perform_some(effects, left.work);
         effects.run();
         effects.tell();
-        is_left
+        self.tell_closed();
+        Left { work, events }
     }
 
-    fn perform_some(self: &Arc<Self>, effects: &mut Effects<R>) -> bool {
-        let Some(batch) = self.lock().work.claim() else { return false };
+    fn tell_closed(&self) {
+        let closed = self.lock().take_closed();
+        closed.iter().for_each(PoolDriver::tell_pending);
+    }
+
+    /// Returns whether something is left.
+    fn perform_some(self: &Arc<Self>, effects: &mut Effects<R>, is_rest: bool) -> bool {
+        let batch = {
+            let work = &mut self.lock().work;
+            if is_rest { Some(work.claim_rest(TURN)) } else { work.claim() }
+        };
+        let Some(batch) = batch else { return false };
         let perform = |action| self.perform(action, effects);
         drain_some(TURN, || self.lock(), batch, perform).work.queued() > 0
     }
 
-    fn tell_some(self: &Arc<Self>) -> bool {
+    /// Returns whether something is left.
+    fn tell_some(self: &Arc<Self>, is_rest: bool) -> bool {
         let _here = R::CALLERS_BLOCK.then(|| ReentrancyGuard::enter(self));
         let mut locked = self.lock();
         let has_overflowed = locked.notifications.take_overflow();
-        let batch = locked.notifications.claim();
+        let events = &mut locked.notifications;
+        let batch = if is_rest { Some(events.claim_rest(TURN)) } else { events.claim() };
         drop(locked);
         if has_overflowed {
             log::topology::events_dropped(self.teller.topology_id());
@@ -309,7 +344,12 @@ impl<R: Network> ClientDriver<R> {
             }
             Action::ClosePool { server, .. } => {
                 let removed = self.lock().remove_server(server);
-                removed.into_iter().for_each(|server| effects.close_pool(server));
+                if let Some(server) = removed {
+                    let pool = server.pool().driver();
+                    pool.close_untold();
+                    self.lock().closed(pool);
+                    effects.keep(server);
+                }
             }
             Action::OpenSocket { server, socket, .. } => self.open_socket(server, socket),
             Action::Send { server, socket, command, flags } => {
@@ -387,7 +427,7 @@ impl<R: Network> ClientDriver<R> {
         };
         if !is_done {
             // It may have one that was closed just now.
-            effects.tell();
+            self.tell_closed();
             match (self.make_pool)(self, id, address) {
                 Ok(pool) => self.add_server(id, pool),
                 Err(error) => return log::server_not_added(address, &error),
@@ -472,11 +512,18 @@ impl<R: Network> ClientDriver<R> {
             (tasks.timer.take(), tasks.look_up.take())
         };
         timer.into_iter().chain(look_up).for_each(R::abort);
-        while self.perform_some(&mut effects) {}
+        let mut is_left = self.perform_some(&mut effects, false);
+        while is_left {
+            is_left = self.perform_some(&mut effects, true);
+        }
         // Another thread may be about to do so.
         let servers = self.lock().all_servers();
         servers.into_iter().for_each(|server| effects.close_pool(server));
-        while self.tell_some() {}
+        let mut is_left = self.tell_some(false);
+        while is_left {
+            is_left = self.tell_some(true);
+        }
+        self.tell_closed();
     }
 
     /// Another thread of the parent may have had the lock when the process was forked: it has it for ever.

@@ -33,6 +33,8 @@ pub(super) struct Locked<R: Network> {
     /// Those whose pools were made and not closed: in the order of the connection string, then those that were found.
     servers: BTreeMap<ServerId, Arc<Server<R>>>,
     removed: Vec<RemovedServer<R>>,
+    /// Pools of removed servers whose subscribers were not told yet.
+    closed: Vec<Arc<PoolDriver<R, MongoConnector<R>>>>,
     timer: Timer,
     last_selection: SelectionId,
     pub(super) is_closed: bool,
@@ -81,6 +83,7 @@ impl<R: Network> Locked<R> {
             notifications,
             servers: BTreeMap::new(),
             removed: Vec::new(),
+            closed: Vec::new(),
             timer: Timer::default(),
             last_selection: SelectionId(0),
             is_closed: false,
@@ -202,12 +205,22 @@ impl<R: Network> Locked<R> {
             return None;
         }
         let server = self.servers.remove(&id)?;
-        // Not each time: a member may remove a thousand at once.
+        // At each power of two: a member may remove a thousand at once.
         if self.removed.len().is_power_of_two() {
             self.removed.retain(RemovedServer::is_left);
         }
         self.removed.push(RemovedServer::of(&server));
         Some(server)
+    }
+
+    /// The pool of a removed server was closed. Its subscribers are to be told before those of another pool of that server.
+    pub(super) fn closed(&mut self, pool: &Arc<PoolDriver<R, MongoConnector<R>>>) {
+        self.closed.push(Arc::clone(pool));
+    }
+
+    /// Those of which that is to be done now.
+    pub(super) fn take_closed(&mut self) -> Vec<Arc<PoolDriver<R, MongoConnector<R>>>> {
+        mem::take(&mut self.closed)
     }
 }
 
@@ -286,6 +299,11 @@ impl<R: Network> Effects<R> {
     pub(super) fn close_pool(&mut self, server: Arc<Server<R>>) {
         server.pool().driver().close_untold();
         self.tell_later(server.pool().driver());
+        self.kept.push(server);
+    }
+
+    /// Keeps a server that was removed until the end.
+    pub(super) fn keep(&mut self, server: Arc<Server<R>>) {
         self.kept.push(server);
     }
 

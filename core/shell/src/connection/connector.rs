@@ -191,6 +191,8 @@ pub struct Target<R: Runtime> {
     pub connection_id: u64,
     /// Whether the connection is made to reach `minPoolSize`.
     pub background: bool,
+    /// Whether the check-out that it is made for has a deadline: then `socketTimeoutMS`, which is older, does not apply.
+    pub has_deadline: bool,
     /// The pool's runtime.
     pub runtime: R,
 }

@@ -205,10 +205,16 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
         self.run_work(wakes, timer, work);
     }
 
-    /// Tells subscribers, which may take long, unless another thread does so already.
+    /// Tells subscribers, which may take long, unless another thread does so already: those of a pool that is closed to the
+    /// end, because its server may have another one next.
     pub(crate) fn tell_pending(self: &Arc<Self>) {
-        let notifications = self.lock().pending.notifications.claim();
-        self.run_notifications(notifications);
+        let mut inner = self.lock();
+        let (is_closed, notifications) = (inner.is_closed(), inner.pending.notifications.claim());
+        drop(inner);
+        match notifications {
+            Some(last) if is_closed => drop(self.notify_some(usize::MAX, last)),
+            notifications => self.run_notifications(notifications),
+        }
     }
 
     /// Whether an event has a subscriber, or is logged.

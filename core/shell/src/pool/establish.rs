@@ -22,6 +22,7 @@ pub(super) fn start<R: Runtime, K: Connector<R>>(
     driver: &Arc<PoolDriver<R, K>>,
     id: ConnId,
     owner: Option<WaiterId>,
+    has_deadline: bool,
 ) {
     if driver.is_inherited() {
         // FK-03
@@ -45,6 +46,7 @@ pub(super) fn start<R: Runtime, K: Connector<R>>(
         address: Arc::clone(driver.address()),
         connection_id: id.number(),
         background: owner.is_none(),
+        has_deadline,
         runtime,
     };
     driver.spawn_task(key, establishment.run(target, limit));

@@ -6,14 +6,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::task::Waker;
 
-use cenote_core::outbox::drain_some;
+use cenote_core::outbox::{drain, drain_some};
 use cenote_core::pool::Action;
 
-use super::collector::Pending;
 use super::driver::{InnerGuard, PoolDriver};
 use super::inner::PoolInner;
 use super::types::{InputContext, Types};
-use super::{drain, establish, rest};
+use super::{drain as late_reply, establish, rest};
 use crate::connection::Connector;
 use crate::connection::interrupt::Interrupt;
 use crate::event::Notification;
@@ -22,7 +21,7 @@ use crate::runtime::Runtime;
 use crate::runtime::reentrancy::ReentrancyGuard;
 use crate::runtime::wake_list::WakeList;
 
-/// How many actions or notifications a caller performs for others, and a task before it yields.
+/// How many notifications a caller tells for others, and a task before it yields: subscribers may take long.
 const TURN: usize = 256;
 
 impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
@@ -117,9 +116,8 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
             Self::wake_all(wakes, timer);
         }
         if let Some(work) = work {
-            if self.perform_some(work) {
-                rest::start(self);
-            }
+            let _here = self.enter();
+            drop(drain(|| self.lock(), work, |action| self.perform(action)));
         }
     }
 
@@ -129,37 +127,27 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
         notifications: Option<VecDeque<Notification>>,
     ) {
         if let Some(notifications) = notifications {
-            if self.notify_some(notifications) {
+            if self.notify_some(TURN, notifications) {
                 rest::start(self);
             }
         }
     }
 
-    /// Performs a turn of what is queued, unless another thread does so already. Returns whether something is left.
-    #[cold]
-    pub(super) fn perform_pending(self: &Arc<Self>) -> bool {
-        let mut inner = self.lock();
-        let Pending { work, notifications, .. } = &mut inner.pending;
-        let (work, notifications) = (work.claim(), notifications.claim());
-        drop(inner);
-        let is_work_left = work.is_some_and(|work| self.perform_some(work));
-        let is_more_to_tell = notifications.is_some_and(|it| self.notify_some(it));
-        is_work_left || is_more_to_tell
+    /// Tells one more turn of what was left. Returns whether something still is.
+    pub(super) fn notify_rest(self: &Arc<Self>) -> bool {
+        let rest = self.lock().pending.notifications.claim_rest(TURN);
+        self.notify_some(TURN, rest)
     }
 
     /// Returns whether something is left.
     #[inline(always)]
-    fn perform_some(self: &Arc<Self>, work: VecDeque<Action<Types<R, K>>>) -> bool {
+    pub(super) fn notify_some(
+        self: &Arc<Self>,
+        most: usize,
+        notifications: VecDeque<Notification>,
+    ) -> bool {
         let _here = self.enter();
-        let inner = drain_some(TURN, || self.lock(), work, |action| self.perform(action));
-        inner.pending.work.queued() > 0
-    }
-
-    /// Returns whether something is left.
-    #[inline(always)]
-    fn notify_some(self: &Arc<Self>, notifications: VecDeque<Notification>) -> bool {
-        let _here = self.enter();
-        let inner = drain_some(TURN, || self.lock(), notifications, |it| self.notify(it));
+        let inner = drain_some(most, || self.lock(), notifications, |it| self.notify(it));
         let is_left = inner.pending.notifications.queued() > 0;
         self.notify_if_empty(inner);
         is_left
@@ -185,8 +173,8 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
     fn perform(self: &Arc<Self>, action: Action<Types<R, K>>) {
         match action {
             // The deadline of the request ends its wait, and not the establishment.
-            Action::StartEstablish { id, owner, deadline: _, generation: _ } => {
-                establish::start(self, id, owner);
+            Action::StartEstablish { id, owner, deadline, generation: _ } => {
+                establish::start(self, id, owner, deadline.is_some());
             }
             Action::AbortEstablish { id } => self.abort_task(id),
             Action::CloseSocket { id, conn } => {
@@ -194,7 +182,7 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
                 let _ = catch_unwind(AssertUnwindSafe(|| drop(conn)));
                 self.socket_closed(id);
             }
-            Action::StartDrain { id, conn } => drain::start(self, id, conn),
+            Action::StartDrain { id, conn } => late_reply::start(self, id, conn),
             Action::AbortDrain { id } => self.abort_task(id),
             Action::Interrupt { id } => {
                 let interrupt = self.lock().interrupts.get(&id).cloned();

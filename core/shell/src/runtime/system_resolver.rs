@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::{fmt, thread};
 
@@ -93,7 +94,8 @@ impl SystemResolver {
     /// What each thread does, until there is nothing left to look up.
     fn run(&self) {
         while let Some(name) = self.next() {
-            let found = (self.ask)(&name.0, name.1);
+            let found = catch_unwind(AssertUnwindSafe(|| (self.ask)(&name.0, name.1)));
+            let found = found.unwrap_or_else(|_| Err(io::Error::other("the look-up panicked")));
             // A look-up that comes from now on gets a newer answer.
             let lookups = self.queue().asked.remove(&name);
             answer(lookups.into_iter().flatten(), &found);

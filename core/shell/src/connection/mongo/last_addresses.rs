@@ -17,10 +17,10 @@ impl LastAddresses {
     /// A connection was established to one of these addresses.
     pub(super) fn learn(&self, host: &str, port: u16, addresses: Vec<SocketAddr>) {
         let mut hosts = self.hosts();
-        hosts.insert((host.to_owned(), port), addresses);
-        if hosts.len() > MAX {
+        if hosts.len() >= MAX {
             hosts.pop_first();
         }
+        hosts.insert((host.to_owned(), port), addresses);
     }
 
     fn hosts(&self) -> MutexGuard<'_, BTreeMap<(String, u16), Vec<SocketAddr>>> {

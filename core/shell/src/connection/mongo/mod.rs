@@ -67,8 +67,8 @@ pub use self::transport::{ByteLayer, Transport};
 /// through a SOCKS5 proxy, with or without TLS, then hello, compression and authentication.
 ///
 /// `connectTimeoutMS`, 10 s by default, covers all of that together. In addition each command of the handshake has
-/// `socketTimeoutMS`; where `timeoutMS` is set, that for connections that are made to reach `minPoolSize`, and none of
-/// these for others: it ends the wait of the check-out that they were begun for.
+/// `socketTimeoutMS`; where `timeoutMS` is set, that for connections that are made to reach `minPoolSize`. Neither is for
+/// those of a check-out with a deadline: it ends the wait.
 ///
 /// A host name is resolved for each connection. Where the resolver gives no answer within 1 s, or
 /// half of the time that is left if that is less, the addresses of the last answer are used that led
@@ -275,7 +275,7 @@ impl<R: Network> MongoConnector<R> {
         reporter: &HandshakeReporter,
     ) -> Result<R::Connection, ConnectionError> {
         let settings = &self.settings;
-        let each_command = settings.each_command(target.background);
+        let each_command = settings.each_command(target);
         let limit = limit.and_each_command(each_command);
         let (options, limit) =
             with_aws_keys(&messages.runtime, settings, settings.options(), limit).await?;

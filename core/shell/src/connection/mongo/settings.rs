@@ -14,8 +14,10 @@ use cenote_core::wire::{Compressor, CompressorId, MessageLimit, ZlibLevel};
 use super::limit::Limit;
 use super::metadata::ClientMetadataStore;
 use crate::aws::{self, AwsCredentialProvider};
+use crate::connection::Target;
 use crate::connection::operation::CommandTimeouts;
 use crate::oidc::{self, TokenCallback, Tokens};
+use crate::runtime::Runtime;
 use crate::runtime::platform::environment;
 
 /// `connectTimeoutMS` where the connection string has none.
@@ -171,13 +173,14 @@ impl Settings {
         Limit::of(now, self.connect_timeout)
     }
 
-    /// For each command of the handshake. `timeoutMS` is for those of connections that are made in the background; where a
-    /// caller waits, it ends the wait.
-    // BG-04, CS-05, CS-06, CS-08, CS-09
-    pub(super) fn each_command(&self, background: bool) -> Option<Duration> {
+    /// For each command of the handshake. A caller's deadline, `timeoutMS` among them, ends its wait, unless nothing else ends
+    /// the connection.
+    // BG-04, CS-05, CS-06, CS-07, CS-08, CS-09
+    pub(super) fn each_command<R: Runtime>(&self, target: &Target<R>) -> Option<Duration> {
+        let is_alone = target.background || self.connect_timeout.is_zero();
         match self.timeouts.operation {
-            Some(operation) => background.then_some(operation),
-            None => self.timeouts.socket,
+            Some(operation) => is_alone.then_some(operation),
+            None => self.timeouts.socket.filter(|_| !target.has_deadline),
         }
     }
 

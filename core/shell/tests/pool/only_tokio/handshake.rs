@@ -110,7 +110,7 @@ async fn the_shortest_timeout_counts() {
         (connect("socketTimeoutMS=200&timeoutMS=0"), None, Some(long)),
         ("connectTimeoutMS=0&timeoutMS=0".to_owned(), None, None),
         // CS-05: the caller's deadline ends its wait for the handshake.
-        (connect(""), Some(short), Some(short)),
+        (connect("socketTimeoutMS=100"), Some(short), Some(short)),
         (connect("timeoutMS=100"), Some(short), Some(short)),
     ] {
         let after = timed_out(&options, deadline).await;
