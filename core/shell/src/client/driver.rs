@@ -74,8 +74,11 @@ struct Tasks<R: Network> {
     last: u64,
 }
 
-/// How many actions, or events, a task does before it yields, and a caller before it leaves the rest to a task.
+/// How many actions a task performs before it yields, and a caller before it leaves the rest to a task.
 const TURN: usize = 64;
+
+/// How many events it tells: an action may bring about several.
+const TOLD: usize = 512;
 
 /// The task that does what follows from an input. Dropped before its end, as by a runtime that has shut down, it does all
 /// of it.
@@ -322,13 +325,13 @@ impl<R: Network> ClientDriver<R> {
         let mut locked = self.lock();
         let has_overflowed = locked.notifications.take_overflow();
         let events = &mut locked.notifications;
-        let batch = if is_rest { Some(events.claim_rest(TURN)) } else { events.claim() };
+        let batch = if is_rest { Some(events.claim_rest(TOLD)) } else { events.claim() };
         drop(locked);
         if has_overflowed {
             log::topology::events_dropped(self.teller.topology_id());
         }
         let Some(batch) = batch else { return false };
-        let locked = drain_some(TURN, || self.lock(), batch, |event| self.teller.tell(event));
+        let locked = drain_some(TOLD, || self.lock(), batch, |event| self.teller.tell(event));
         let (is_left, is_closed) = (locked.notifications.queued() > 0, locked.is_closed);
         drop(locked);
         if is_closed {
