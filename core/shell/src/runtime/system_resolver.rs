@@ -18,8 +18,8 @@ type Ask = dyn Fn(&str, u16) -> io::Result<Vec<SocketAddr>> + Send + Sync;
 /// Looks host names up with the operating system's resolver, for [`Network::resolve`](super::Network::resolve).
 ///
 /// At most 16 names are looked up at the same time, in the order in which they were asked for, each once however many
-/// ask, and none for which all who asked have gone. There are threads only while there are names to look up: a thread that
-/// waits for the operating system when the last who asked has gone ends with its answer, and holds nothing until then.
+/// ask, and none of which all callers have gone. There are threads only while there are names to look up: a thread that
+/// waits for the operating system when the last caller has gone ends with its answer, and holds nothing until then.
 /// Clones share the threads.
 #[derive(Clone)]
 pub struct SystemResolver {
@@ -121,7 +121,7 @@ impl SystemResolver {
     }
 }
 
-/// All who asked share an answer.
+/// All callers share an answer.
 fn answer(lookups: impl IntoIterator<Item = Lookup>, found: &io::Result<Vec<SocketAddr>>) {
     for lookup in lookups {
         lookup.answer(found.as_ref().cloned().map_err(error_again));
