@@ -55,7 +55,7 @@ const SCENES: &[Scene] = &[
     ("pair through cenote-tokio, timed", 10_000, Some(690), |n| {
         WarmOnTokio::new(timed(), false).pairs(n);
     }),
-    ("pair through cenote-tokio, timed, counted", 10_000, Some(1_580), |n| {
+    ("pair through cenote-tokio, timed, counted", 10_000, Some(1_545), |n| {
         WarmOnTokio::new(timed(), true).pairs(n);
     }),
     ("pair through cenote-tokio, recorded", 10_000, Some(875), |n| {
@@ -77,7 +77,7 @@ const SCENES: &[Scene] = &[
     ("pair through cenote-mio, timed", 10_000, Some(595), |n| {
         WarmOnMio::new(timed(), false).pairs(n);
     }),
-    ("pair through cenote-mio, timed, counted", 10_000, Some(1_570), |n| {
+    ("pair through cenote-mio, timed, counted", 10_000, Some(1_535), |n| {
         WarmOnMio::new(timed(), true).pairs(n);
     }),
     ("pair with a socket through cenote-tokio", 10_000, Some(645), |n| on_tokio::<true>(n)),
