@@ -374,6 +374,24 @@ fn a_server_that_is_removed_is_closed_in_order() {
     assert!(out.is_empty(), "{out:?}");
 }
 
+/// The standalone server becomes a member, while a caller waits and no other server is known.
+#[test]
+fn a_host_that_was_excluded_is_asked_again() {
+    let (mut client, mut out) = client("mongodb://a/?replicaSet=rs");
+    let standalone =
+        rawdoc! { "ok": 1, "helloOk": true, "isWritablePrimary": true, "maxWireVersion": 25 };
+    client.handle(Instant::ORIGIN, opened(1, &standalone), &mut out).expect("being opened");
+    assert_eq!(client.next_deadline(), None);
+    out.clear();
+    client.handle(Instant::ORIGIN, request(1, Some(30)), &mut out).expect("the first");
+    let due = client.next_deadline().expect("a caller waits");
+    assert_eq!(due, Instant::ORIGIN + Duration::from_millis(500));
+    client.handle(due, Input::Timer, &mut out).expect("it is due");
+    assert!(out.iter().any(|action| shown(action) == "OpenSocket 2"), "{out:?}");
+    client.handle(due, opened(2, &primary()), &mut out).expect("being opened");
+    assert_eq!(out.iter().map(shown).filter(|it| it == "Deliver caller").count(), 1);
+}
+
 /// A server that may be replaced by a newer one ends no selection, until all are such.
 // SS-13, ST-13
 #[test]

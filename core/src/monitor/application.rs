@@ -19,6 +19,7 @@ impl Monitor {
             ServerVerdict::Keep => {}
             ServerVerdict::Unknown { topology_version } => {
                 let unknown = ServerDescription::unknown(error.clone(), topology_version, self.now);
+                self.doubted_since.get_or_insert(self.now);
                 self.describe(unknown, out);
             }
         }

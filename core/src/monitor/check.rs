@@ -154,6 +154,10 @@ impl Monitor {
         match &self.check {
             Check::Waiting { .. } => self.begin_check(out),
             Check::Opening { .. } => {}
+            Check::Asking { beat, .. } if self.overdue_at(beat).is_none_or(|at| at > self.now) => {
+                self.end_with(&ConnectionError::network(Stage::Hello, ASKED_ANEW), out);
+                self.begin_check(out);
+            }
             Check::Asking { beat, .. } => {
                 let after = self.options.reply_timeout(beat.awaited).unwrap_or_default();
                 self.check_failed(&ConnectionError::timeout(Stage::Hello, after), out);
@@ -175,11 +179,31 @@ impl Monitor {
             // How long that may take is limited by the shell, which knows the stage.
             Check::Opening { .. } => None,
             Check::Asking { beat, .. } => {
-                let timeout = self.options.reply_timeout(beat.awaited)?;
-                let at = beat.started + timeout;
-                Some(Deadline { at, reason: DeadlineReason::CheckTimeout })
+                let overdue = self.overdue_at(beat);
+                let overdue =
+                    overdue.map(|at| Deadline { at, reason: DeadlineReason::CheckTimeout });
+                let anew = self.asked_anew_at(beat);
+                let anew = anew.map(|at| Deadline { at, reason: DeadlineReason::Check });
+                overdue.into_iter().chain(anew).min()
             }
         }
+    }
+
+    fn overdue_at(&self, beat: &Beat) -> Option<Instant> {
+        self.options.reply_timeout(beat.awaited).map(|timeout| beat.started + timeout)
+    }
+
+    /// A server that the application found Unknown, as after a refused login, has nothing to stream, and may be of use
+    /// long before its next reply is due: a caller that waits has it asked on another socket. The longer the application
+    /// finds so, the longer is the pause, so that a wrong password is not tried twice a second for ever.
+    fn asked_anew_at(&self, beat: &Beat) -> Option<Instant> {
+        let is_wanted = beat.awaited && self.is_requested && !self.description.is_known();
+        let found = self.description.updated.filter(|_| is_wanted)?;
+        let doubted =
+            self.doubted_since.map_or(Duration::ZERO, |since| found.saturating_since(since));
+        let (least, most) =
+            (MonitorOptions::MIN_HEARTBEAT_FREQUENCY, self.options.heartbeat_frequency);
+        Some(found + doubted.clamp(least, most))
     }
 }
 
@@ -218,6 +242,9 @@ impl Monitor {
         let event = Event::ServerHeartbeatSucceeded { awaited, duration, socket, hello };
         out.act(Action::EmitEvent(event));
         self.is_requested = false;
+        if self.description.is_known() {
+            self.doubted_since = None;
+        }
         self.learn(&connected.last, out);
         let streams = self.options.may_stream() && connected.last.topology_version.is_some();
         if streams {
@@ -327,3 +354,6 @@ impl Check {
         }
     }
 }
+
+const ASKED_ANEW: &str =
+    "given up: the server is Unknown, and a caller that waits has it asked on another socket";

@@ -30,6 +30,8 @@ pub struct Monitor {
     pub(super) round_trips: RoundTrips,
     /// A check was requested and has not begun.
     pub(super) is_requested: bool,
+    /// Since when the application finds the server Unknown each time that a check has found it known.
+    pub(super) doubted_since: Option<Instant>,
     pub(super) last_socket: SocketId,
     pub(super) now: Instant,
     pub(super) is_closed: bool,
@@ -71,6 +73,7 @@ impl Monitor {
             measure: Measure::Off,
             round_trips: RoundTrips::default(),
             is_requested: false,
+            doubted_since: None,
             last_socket: SocketId(0),
             now,
             is_closed: false,

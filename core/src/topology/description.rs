@@ -87,6 +87,11 @@ impl TopologyDescription {
         self.excluded.iter()
     }
 
+    /// Whether it has no server that is known, and hosts of the connection string were found not to be part of it.
+    pub(crate) fn is_lost(&self) -> bool {
+        !self.excluded.is_empty() && !self.servers().any(|(_, server)| server.is_known())
+    }
+
     /// `logicalSessionTimeoutMinutes`: the least of all servers that hold data; `None` as soon as one of them has no
     /// sessions.
     // ST-14

@@ -20,7 +20,8 @@ pub enum Input {
     },
     /// The hosts of a connection string are others now: its SRV records have been read again. Servers that are not
     /// among them are removed, and new ones are added. Ignored once it is known that this is no sharded cluster, and
-    /// when there are none.
+    /// when there are none. A topology of any kind that has excluded hosts, and knows no server, takes them, to ask those
+    /// again.
     Hosts {
         /// All of them.
         hosts: Vec<ServerAddress>,

@@ -125,7 +125,7 @@ impl Topology {
     // SV-13
     fn hosts_changed(&mut self, hosts: Vec<ServerAddress>, out: &mut impl ActionSink) {
         let polls = matches!(self.description.kind, TopologyKind::Unknown | TopologyKind::Sharded);
-        if !polls || hosts.is_empty() {
+        if hosts.is_empty() || !(polls || self.description.is_lost()) {
             return;
         }
         self.seeds = hosts.iter().cloned().map(Arc::new).collect();

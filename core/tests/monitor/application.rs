@@ -5,7 +5,7 @@ use bson::raw::cstr;
 use bson::rawdoc;
 use cenote_core::connect::ServerKind;
 use cenote_core::error::{CommandError, ConnectionError, Stage};
-use cenote_core::monitor::Input;
+use cenote_core::monitor::{DeadlineReason, Input};
 use cenote_core::sdam::{self, Context};
 
 use crate::monitor::world::{MS, SECOND, World, primary, secondary, standalone};
@@ -103,4 +103,35 @@ fn what_changes_nothing() {
     failed(&mut world, &ConnectionError::timeout(Stage::Operation, SECOND));
     assert!(world.done().is_empty());
     assert_eq!(world.kind(), Some(ServerKind::RsPrimary));
+}
+
+/// Logins are refused for a moment, or for ever: a caller has the server asked on another socket than the one whose hello
+/// is awaited, and ever less often.
+#[test]
+fn a_server_that_refuses_logins_is_asked_anew() {
+    let mut world = World::new();
+    world.opened(1, &primary(1));
+    world.opened(2, &primary(1));
+    world.wait(SECOND * 5);
+    world.done();
+    let reply = rawdoc! { "ok": 0, "errmsg": "not now", "code": 18 };
+    let reply = CommandError::from_reply(&reply).expect("a refusal");
+    let error = ConnectionError::command(Stage::Authentication, reply);
+    let mut pauses = Vec::new();
+    for _ in 0..6 {
+        failed(&mut world, &error);
+        assert_eq!(world.kind(), None);
+        let begin = world.now;
+        world.feed(Input::RequestCheck);
+        world.done();
+        while world.kind().is_none() {
+            if world.until_due().reason == DeadlineReason::Check {
+                let opened =
+                    world.done().pop().and_then(|it| it.strip_prefix("open ")?.parse().ok());
+                world.opened(opened.expect("a socket"), &primary(1));
+            }
+        }
+        pauses.push(world.now.saturating_since(begin).as_millis());
+    }
+    assert_eq!(pauses, [500, 500, 1000, 2000, 4000, 8000]);
 }

@@ -7,10 +7,13 @@ use bson::rawdoc;
 use cenote_core::client::Selector;
 use cenote_core::connect::ServerKind;
 use cenote_core::error::OperationError;
-use cenote_endpoint::{Ending, Fault, Role, Script, Server};
+use cenote_endpoint::{
+    Ending, Endpoint, Fault, ListenOptions, ReplicaSet, Role, Script, Server, Settings, Topology,
+    User,
+};
 
 use crate::shells::{Shell, on_all_runtimes};
-use crate::world::{SOON, World, member, standalone, tell, three};
+use crate::world::{SOON, World, fail_point, member, standalone, tell, three};
 
 on_all_runtimes!(
     a_server_that_stalls,
@@ -19,6 +22,8 @@ on_all_runtimes!(
     a_server_that_restarts,
     who_waits_for_a_server_has_it_checked,
     a_requested_check_does_not_wait_for_the_heartbeat,
+    troubles_that_pass,
+    a_login_that_is_refused_for_a_moment,
     a_write_concern_error_tells_of_the_server,
 );
 
@@ -122,6 +127,58 @@ fn a_requested_check_does_not_wait_for_the_heartbeat(shell: Shell) {
     tell(&only, Server::clear_faults);
     world.client.request_checks();
     world.until_all_known();
+}
+
+/// What answers is no server, is in another replica set, or in none, twice at least while a caller waits.
+fn troubles_that_pass(shell: Shell) {
+    let answers_garbage: fn(&Endpoint) = |server| {
+        tell(server, |server, now| {
+            server.set_fault(now, Script::new(Fault::Garbage { bytes: 64 }));
+        });
+    };
+    let is_elsewhere =
+        |server: &Endpoint| be(server, Topology::ReplicaSet(ReplicaSet::primary("rs1")));
+    let is_alone = |server: &Endpoint| be(server, Topology::Standalone);
+    for begin in [answers_garbage, is_elsewhere, is_alone] {
+        let only = member(Role::Primary);
+        begin(&only);
+        let limits = "heartbeatFrequencyMS=600000&connectTimeoutMS=5000";
+        let world = World::of(shell, &[&only], &format!("replicaSet=rs0&{limits}"));
+        world.until("not used", |world| {
+            world.exclusion(&only.address()).is_some() || world.error_of(0).is_some()
+        });
+        let begin = Instant::now();
+        thread::scope(|scope| {
+            scope.spawn(|| world.ping());
+            thread::sleep(Duration::from_millis(1200));
+            be(&only, Topology::ReplicaSet(ReplicaSet::primary("rs0")));
+            tell(&only, Server::clear_faults);
+        });
+        assert!(begin.elapsed() < Duration::from_secs(60));
+        world.client.close();
+    }
+}
+
+fn be(server: &Endpoint, topology: Topology) {
+    tell(server, |server, now| server.set_topology(now, topology));
+}
+
+/// The monitor's hello is awaited at the server all the while.
+fn a_login_that_is_refused_for_a_moment(shell: Shell) {
+    let user = User::new("app", "secret");
+    let topology = Topology::ReplicaSet(ReplicaSet::primary("rs0"));
+    let settings = Settings { topology, users: vec![user.clone()], ..Settings::default() };
+    let only = Endpoint::start(settings, ListenOptions::default()).expect("it starts");
+    let uri = format!("{}&heartbeatFrequencyMS=600000", only.uri_of(Some(&user)));
+    let world = World::new(shell, &uri);
+    world.until_all_known();
+    let refusal = rawdoc! { "failCommands": ["saslContinue"], "errorCode": 18 };
+    fail_point(&only, refusal, 2);
+    let begin = Instant::now();
+    let refused = (0..).take_while(|_| world.command(&rawdoc! { "ping": 1 }).is_err()).count();
+    assert!(begin.elapsed() < Duration::from_secs(60));
+    assert_eq!(refused, 2);
+    world.client.close();
 }
 
 // SD-29, SD-30: the write succeeded, and the server says that it shuts down, is not the primary any more, or

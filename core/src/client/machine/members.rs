@@ -195,6 +195,7 @@ impl<W> ClientState<W> {
         out: &mut impl ActionSink<W>,
     ) {
         self.is_news = true;
+        self.last_removal = self.now;
         self.members.remove(&id);
         self.by_address.remove(&address);
         out.act(Action::ClosePool { server: id, address });

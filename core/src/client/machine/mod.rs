@@ -120,6 +120,8 @@ pub struct ClientState<W> {
     /// Records are being looked up.
     is_asking: bool,
     requests: Requests<W>,
+    /// When a server was last removed.
+    last_removal: Instant,
     /// Callers that wait look again.
     is_news: bool,
     now: Instant,
@@ -158,6 +160,7 @@ impl<W> ClientState<W> {
             polling,
             is_asking: false,
             requests: Requests::default(),
+            last_removal: now,
             is_news: false,
             now,
             is_closed: false,
@@ -214,6 +217,7 @@ impl<W> ClientState<W> {
             Input::Timer => {
                 self.wake_monitors(out);
                 self.look_records_up(out);
+                self.ask_excluded_again(out);
                 self.fail_late_requests(out);
             }
             Input::Close => self.close(out),
@@ -227,7 +231,9 @@ impl<W> ClientState<W> {
     pub fn next_deadline(&self) -> Option<Instant> {
         let monitors = self.due.first().map(|(at, _)| *at);
         let records = self.next_look_up();
-        monitors.into_iter().chain(records).chain(self.requests.next_deadline()).min()
+        let excluded = self.next_look_at_excluded();
+        let others = records.into_iter().chain(excluded).chain(self.requests.next_deadline());
+        monitors.into_iter().chain(others).min()
     }
 
     /// What is known of the deployment.
@@ -290,6 +296,24 @@ impl<W> ClientState<W> {
             | Input::Timer
             | Input::Close => Ok(true),
         }
+    }
+
+    /// Hosts that were found not to be part of the deployment may be by now: a standalone server that was made a member,
+    /// one whose set has its name again. They are asked while a caller waits and no other server is known.
+    fn ask_excluded_again(&mut self, out: &mut impl ActionSink<W>) {
+        if self.next_look_at_excluded().is_some_and(|at| at <= self.now) {
+            let topology = self.topology.description();
+            let excluded = topology.excluded().map(|(address, _)| address);
+            let hosts = topology.servers().map(|(address, _)| address).chain(excluded);
+            let hosts = hosts.map(|address| (**address).clone()).collect();
+            let changes = self.feed_topology(topology::Input::Hosts { hosts }, out);
+            self.change_members(changes, out);
+        }
+    }
+
+    fn next_look_at_excluded(&self) -> Option<Instant> {
+        let is_wanted = self.requests.len() > 0 && self.topology.description().is_lost();
+        is_wanted.then(|| self.last_removal + MonitorOptions::MIN_HEARTBEAT_FREQUENCY)
     }
 
     // SV-12

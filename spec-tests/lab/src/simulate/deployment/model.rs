@@ -56,7 +56,8 @@ impl Model {
             }
             Input::Hosts { hosts } => {
                 let is_polled = matches!(self.kind, TopologyKind::Unknown | TopologyKind::Sharded);
-                if is_polled && !hosts.is_empty() {
+                let is_lost = self.servers.values().all(|(kind, _)| kind.is_none());
+                if (is_polled || is_lost) && !hosts.is_empty() {
                     self.seeds = hosts.iter().collect::<BTreeSet<_>>().len();
                     self.servers.retain(|address, _| hosts.contains(address));
                     hosts.iter().for_each(|host| self.add(host));
