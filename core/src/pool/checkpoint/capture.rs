@@ -38,7 +38,7 @@ impl<S: PoolTypes> PoolState<S> {
         checkpoint.last_connection = self.connections.last_number();
         checkpoint.now = self.now;
         checkpoint.clock_regressions = self.clock_regressions;
-        checkpoint.owners_wait = self.owners_wait;
+        checkpoint.old_rules = self.old_rules;
         checkpoint.service_clears = self.services.clears();
         checkpoint.services.clear();
         checkpoint.services.extend(self.services.iter().map(|(id, generation, _)| {

@@ -63,8 +63,8 @@ impl<S: PoolTypes> PoolState<S> {
             queue,
             pending_responses,
             owners,
-            owners_due: _,  // Follows from these.
-            owners_wait: _, // That of a trace.
+            owners_due: _, // Follows from these.
+            old_rules: _,  // That of a trace.
             cleared_by,
             populate_after,
             standing_since,

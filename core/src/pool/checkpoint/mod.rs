@@ -69,9 +69,9 @@ pub struct PoolCheckpoint {
     pub now: Instant,
     /// How often `now` ran backwards.
     pub clock_regressions: u64,
-    /// Whether requests that own a pending connection wait for it beyond their callers' deadlines: in replays of traces
-    /// before version 3.
-    pub owners_wait: bool,
+    /// Whether requests that own a pending connection wait for it beyond their callers' deadlines, and stale connections
+    /// that are pending go on when the pool is ready again: in replays of traces before version 3.
+    pub old_rules: bool,
     /// How often a service was cleared.
     pub service_clears: u64,
     /// The services behind a load balancer, in the order of their ids.
@@ -204,7 +204,7 @@ impl Default for PoolCheckpoint {
             last_connection: 0,
             now: Instant::ORIGIN,
             clock_regressions: 0,
-            owners_wait: false,
+            old_rules: false,
             service_clears: 0,
             services: Vec::new(),
             connections: Vec::new(),

@@ -71,7 +71,7 @@ impl<S: PoolTypes> PoolState<S> {
             pending_responses,
             owners,
             owners_due: None,
-            owners_wait: checkpoint.owners_wait,
+            old_rules: checkpoint.old_rules,
             cleared_by: checkpoint.was_cleared.then(|| payloads.cause(None)),
             populate_after: checkpoint.populate_after,
             standing_since: checkpoint.standing_since,

@@ -61,8 +61,9 @@ pub struct PoolState<S: PoolTypes> {
     pub(in crate::pool) owners: Vec<(Request<S::Waiter>, ConnId)>,
     /// When the first of those that own a pending connection may wait no longer.
     pub(in crate::pool) owners_due: Option<Instant>,
-    /// They wait on, as they did before traces of version 3: the shell ended an establishment with its caller's time.
-    pub(in crate::pool) owners_wait: bool,
+    /// As in traces before version 3: the shell ended an establishment with its caller's time, and one that was stale went
+    /// on.
+    pub(in crate::pool) old_rules: bool,
     /// What the most recent clear of the whole pool was fed with.
     pub(in crate::pool) cleared_by: Option<S::Cause>,
     /// Until when the minimum is left alone after a failed establishment.
@@ -108,7 +109,7 @@ impl<S: PoolTypes> PoolState<S> {
             pending_responses: PendingResponses::new(),
             owners: Vec::new(),
             owners_due: None,
-            owners_wait: false,
+            old_rules: false,
             cleared_by: None,
             populate_after: None,
             standing_since: None,
@@ -178,7 +179,7 @@ where
             pending_responses,
             owners,
             owners_due,
-            owners_wait,
+            old_rules,
             cleared_by,
             populate_after,
             standing_since,
@@ -201,7 +202,7 @@ where
             pending_responses: pending_responses.clone(),
             owners: owners.clone(),
             owners_due: *owners_due,
-            owners_wait: *owners_wait,
+            old_rules: *old_rules,
             cleared_by: cleared_by.clone(),
             populate_after: *populate_after,
             standing_since: *standing_since,

@@ -220,10 +220,10 @@ impl<S: PoolTypes> PoolState<S> {
         }
     }
 
-    /// For a trace from the time when shells did that.
+    /// For a trace before version 3.
     #[cfg(feature = "protocol")]
-    pub(crate) fn let_owners_wait(&mut self) {
-        self.owners_wait = true;
+    pub(crate) fn follow_old_rules(&mut self) {
+        self.old_rules = true;
         self.schedule_owners();
     }
 
@@ -234,7 +234,7 @@ impl<S: PoolTypes> PoolState<S> {
 
     /// Recounts it.
     pub(in crate::pool) fn next_owner_due(&self) -> Option<Instant> {
-        if self.owners_wait {
+        if self.old_rules {
             return None;
         }
         let is_pending = |id: &ConnId| self.connections.list_of(*id) == List::Pending;

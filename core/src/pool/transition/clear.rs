@@ -36,8 +36,9 @@ impl<S: PoolTypes> PoolState<S> {
 
     /// Only a paused pool becomes ready, and says so before anything is created: the minimum is
     /// seen to after this. The generation stays, so that connections from before the clear stay
-    /// stale.
-    // PS-10, PS-16, PS-18, EV-11, LG-36, LG-38, PRD-01, PRD-02, PRD-03, PRD-04, PRD-06, T-01
+    /// stale. Those that are still being established would never be used: they are closed, and
+    /// leave their permits to new ones.
+    // SI-07, PS-10, PS-16, PS-18, EV-11, LG-36, LG-38, PRD-01, PRD-02, PRD-03, PRD-04, PRD-06, T-01
     pub(super) fn ready(&mut self, out: &mut impl ActionSink<S>) {
         if self.status != Status::Paused {
             return;
@@ -46,6 +47,10 @@ impl<S: PoolTypes> PoolState<S> {
         self.populate_after = None;
         self.pacing.forgive();
         emit(out, || Event::ConnectionPoolReady);
+        if !self.old_rules {
+            let failure = CheckOutError::PoolCleared { cause: self.cleared_by.clone() };
+            self.abort_pending(|_, _| CloseReason::Stale, None, &failure, out);
+        }
     }
 
     /// A new generation begins, even in a paused pool, and the pool is paused. Then, in this order:

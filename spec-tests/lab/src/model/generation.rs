@@ -16,6 +16,9 @@ impl<S: PoolTypes> Model<S> {
             self.populate_after = None;
             (self.pace.overloads, self.pace.not_before) = (0, None);
             self.emit(Event::ConnectionPoolReady);
+            // SI-07.
+            let failure = CheckOutError::PoolCleared { cause: self.cleared_by.clone() };
+            self.abort_pending(|_, _| CloseReason::Stale, None, &failure);
         }
     }
 
