@@ -1,6 +1,7 @@
 //! Pools on real sockets, against the mock endpoint. Each test runs on tokio, mio and smol, with calls that
 //! block; `only_tokio` and `only_mio` have the tests for what one runtime alone can do.
 
+mod accepts;
 mod appended_metadata;
 mod crossed_replies;
 mod durations;

@@ -44,7 +44,7 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
 
 impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
     /// Until `holds`. In a child process nothing that is the parent's ever ends.
-    async fn wait_until(&self, holds: impl Fn(&Self) -> bool) {
+    pub(super) async fn wait_until(&self, holds: impl Fn(&Self) -> bool) {
         while !self.is_inherited() {
             let changed = self.drained();
             if holds(self) {

@@ -36,7 +36,7 @@ pub(super) fn start<R: Runtime, K: Connector<R>>(
         }
         return;
     }
-    let key = driver.add_task(id);
+    let (key, _) = driver.add_task(id);
     let drain = Drain { driver: Arc::clone(driver), key, unread: Some(conn), is_answered: false };
     driver.spawn_task(key, drain.run());
 }
@@ -104,7 +104,7 @@ impl<R: Runtime, K: Connector<R>> Drop for Drain<R, K> {
         // A connection whose drop panics is closed all the same.
         let _ = catch_unwind(AssertUnwindSafe(|| drop(unread)));
         if !self.is_answered {
-            if self.driver.is_aborted(self.key) || thread::panicking() {
+            if self.driver.task_closed(self.key) || thread::panicking() {
                 let reason =
                     "given up: the task that read its late reply was aborted or has panicked";
                 self.fail(ConnectionError::network(Stage::Operation, reason));

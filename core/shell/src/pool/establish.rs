@@ -34,7 +34,7 @@ pub(super) fn start<R: Runtime, K: Connector<R>>(
         return;
     }
     let runtime = driver.runtime();
-    let key = driver.add_task(id);
+    let (key, waits) = driver.add_task(id);
     let span = driver.spans.establish(owner, id.number(), driver.address());
     let record = driver.is_recording().then(|| record_stages(driver, id));
     let stages = Stages::begin(driver.measured(), span, record, R::now);
@@ -49,7 +49,7 @@ pub(super) fn start<R: Runtime, K: Connector<R>>(
         has_deadline,
         runtime,
     };
-    driver.spawn_task(key, establishment.run(target, limit));
+    driver.spawn_task(key, establishment.run(target, limit, waits));
 }
 
 fn record_stages<R: Runtime, K: Connector<R>>(
@@ -69,16 +69,24 @@ struct Establishment<R: Runtime, K: Connector<R>> {
 }
 
 impl<R: Runtime, K: Connector<R>> Establishment<R, K> {
-    /// Within the limit of the connector, whoever waits for it.
-    // SD-23
-    async fn run(mut self, target: Target<R>, limit: Option<std::time::Instant>) {
-        let (driver, id) = (Arc::clone(&self.driver), self.key.id);
+    /// Within the limit of the connector, whoever waits for it. The sockets of attempts that were given up are closed
+    /// first: the server never sees more than the pool's limits.
+    // SD-23, OP-02, PS-12
+    async fn run(mut self, target: Target<R>, limit: Option<std::time::Instant>, waits: bool) {
+        let (driver, key, id) = (Arc::clone(&self.driver), self.key, self.key.id);
+        let earlier = Arc::clone(&driver);
         let handshaken = move |service| {
             driver.feed(Input::Handshaken { id, service: Some(service), clears_at_hello: None });
         };
         let reporter = HandshakeReporter::new(handshaken, self.stages.clone());
         let runtime = target.runtime.clone();
-        let connecting = self.driver.connector().connect(target, reporter);
+        let connector = self.driver.connector();
+        let connecting = async {
+            if waits {
+                earlier.earlier_sockets_closed(key).await;
+            }
+            connector.connect(target, reporter).await
+        };
         let outcome = within(&runtime, limit, connecting).await;
         let outcome = outcome.and_then(|connection| self.check_service().map(|()| connection));
         self.stages.end(outcome.as_ref().map(drop));
@@ -123,7 +131,7 @@ impl<R: Runtime, K: Connector<R>> Establishment<R, K> {
     /// The task was aborted, the connector panicked, or the runtime shut down.
     fn answer_for_lost_task(&mut self) {
         self.stages.abort();
-        if self.driver.is_aborted(self.key) || thread::panicking() {
+        if self.driver.task_closed(self.key) || thread::panicking() {
             let reason = "given up: the task that opened it was aborted or has panicked";
             self.fail(ConnectionError::network(Stage::Tcp, reason), false);
         } else {

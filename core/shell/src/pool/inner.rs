@@ -57,6 +57,8 @@ pub(super) struct ConnectionTask<R: Runtime> {
     pub(super) task: Option<R::Task>,
     /// The pool does not want the connection any more.
     pub(super) is_aborted: bool,
+    /// Its socket may be open.
+    pub(super) is_open: bool,
 }
 
 /// When the timer fires, and how it hears of an earlier time.
@@ -129,6 +131,12 @@ impl<R: Runtime, K: Connector<R>> PoolInner<R, K> {
     /// Whether it is [empty](Self::is_empty), no task has a connection, and subscribers were told of all that.
     pub(super) fn is_drained(&self) -> bool {
         self.is_empty() && self.tasks.is_empty() && self.pending.notifications.is_idle()
+    }
+
+    /// Whether a task that was added before this one, and aborted, may have its socket open.
+    pub(super) fn has_aborted_before(&self, key: TaskKey) -> bool {
+        let open = self.tasks.iter().filter(|(_, task)| task.is_aborted && task.is_open);
+        open.map(|(earlier, _)| earlier).any(|earlier| earlier.number < key.number)
     }
 
     /// Feeds one input. Callers that get an answer by it are put into `wakes`.

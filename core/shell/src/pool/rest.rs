@@ -12,7 +12,7 @@ use crate::runtime::{Runtime, yield_once};
 /// Starts the task to which the rest is left.
 #[cold]
 pub(super) fn start<R: Runtime, K: Connector<R>>(driver: &Arc<PoolDriver<R, K>>) {
-    let key = driver.add_task(NO_CONNECTION);
+    let (key, _) = driver.add_task(NO_CONNECTION);
     let rest = Rest { driver: Arc::clone(driver), key, has_ended: false };
     driver.spawn_task(key, rest.run());
 }

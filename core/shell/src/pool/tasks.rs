@@ -39,13 +39,20 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
         }
     }
 
-    /// Adds a task that opens a connection or reads its late reply. It has to [end](Self::task_ended).
-    pub(super) fn add_task(&self, id: ConnId) -> TaskKey {
+    /// Adds a task that opens a connection or reads its late reply. It has to [end](Self::task_ended). Says whether one
+    /// that was aborted has not ended yet.
+    pub(super) fn add_task(&self, id: ConnId) -> (TaskKey, bool) {
         let mut inner = self.lock();
         inner.last_task += 1;
         let key = TaskKey { id, number: inner.last_task };
-        inner.tasks.insert(key, ConnectionTask { task: None, is_aborted: false });
-        key
+        let is_one_aborted = inner.has_aborted_before(key);
+        inner.tasks.insert(key, ConnectionTask { task: None, is_aborted: false, is_open: true });
+        (key, is_one_aborted)
+    }
+
+    /// Until those that were aborted before this one was added have ended, and their sockets are closed.
+    pub(super) async fn earlier_sockets_closed(&self, key: TaskKey) {
+        self.wait_until(|driver| !driver.lock().has_aborted_before(key)).await;
     }
 
     /// Spawns a task that was [added](Self::add_task).
@@ -74,16 +81,25 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
         task.into_iter().for_each(R::abort);
     }
 
-    /// Whether the pool does not want the connection of a task any more.
-    pub(super) fn is_aborted(&self, key: TaskKey) -> bool {
-        self.lock().tasks.get(&key).is_none_or(|entry| entry.is_aborted)
+    /// A task has closed what it had open, without a result. Returns whether it was aborted.
+    pub(super) fn task_closed(&self, key: TaskKey) -> bool {
+        let is_aborted = self.lock().tasks.get_mut(&key).is_none_or(|entry| {
+            entry.is_open = false;
+            entry.is_aborted
+        });
+        if is_aborted {
+            self.drained.notify_all();
+        }
+        is_aborted
     }
 
     pub(super) fn task_ended(&self, key: TaskKey) {
         let mut inner = self.lock();
         let entry = inner.tasks.remove(&key);
         self.notify_if_empty(inner);
-        drop(entry);
+        if entry.is_some_and(|entry| entry.is_aborted && entry.is_open) {
+            self.drained.notify_all();
+        }
     }
 
     pub(super) fn add_interrupt(&self, id: ConnId, interrupt: Arc<Interrupt>) {
