@@ -392,6 +392,27 @@ fn a_host_that_was_excluded_is_asked_again() {
     assert_eq!(out.iter().map(shown).filter(|it| it == "Deliver caller").count(), 1);
 }
 
+/// Members that name others in turn do not have any number of hosts contacted.
+// SM-05
+#[test]
+fn of_many_new_servers_some_are_asked_later() {
+    let (mut client, mut out) = client("mongodb://a/?replicaSet=rs");
+    let hosts: Vec<_> = (0..60).map(|number| format!("m{number}:27017")).collect();
+    let hosts: Vec<_> = ["a:27017"].into_iter().chain(hosts.iter().map(String::as_str)).collect();
+    out.clear();
+    client.handle(Instant::ORIGIN, opened(1, &member(true, &hosts)), &mut out).expect("it is");
+    let opened = |out: &Actions| {
+        out.iter()
+            .filter(|it| matches!(it, Action::OpenSocket { server, .. } if server.0 > 1))
+            .count()
+    };
+    assert_eq!(opened(&out), 50);
+    out.clear();
+    let later = Instant::ORIGIN + Duration::from_millis(500);
+    client.handle(later, Input::Timer, &mut out).expect("it is due");
+    assert_eq!(opened(&out), 10);
+}
+
 /// A server that may be replaced by a newer one ends no selection, until all are such.
 // SS-13, ST-13
 #[test]

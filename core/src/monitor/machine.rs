@@ -60,11 +60,27 @@ impl Monitor {
         establish: Arc<EstablishOptions>,
         out: &mut impl ActionSink,
     ) -> Result<Self, InvalidMonitorOptions> {
+        let mut monitor = Self::new_after_pause(now, options, establish)?;
+        monitor.begin_check(out);
+        Ok(monitor)
+    }
+
+    /// Begins to watch after [`MonitorOptions::MIN_HEARTBEAT_FREQUENCY`]: for one of so many servers that are new at once
+    /// that they may be made up.
+    ///
+    /// # Errors
+    ///
+    /// As [`new`](Self::new).
+    pub fn new_after_pause(
+        now: Instant,
+        options: MonitorOptions,
+        establish: Arc<EstablishOptions>,
+    ) -> Result<Self, InvalidMonitorOptions> {
         options.validate()?;
         if establish.load_balanced {
             return Err(InvalidMonitorOptions::LoadBalanced);
         }
-        let mut monitor = Self {
+        Ok(Self {
             options,
             establish,
             description: Arc::default(),
@@ -72,14 +88,12 @@ impl Monitor {
             opened: now,
             measure: Measure::Off,
             round_trips: RoundTrips::default(),
-            is_requested: false,
+            is_requested: true,
             doubted_since: None,
             last_socket: SocketId(0),
             now,
             is_closed: false,
-        };
-        monitor.begin_check(out);
-        Ok(monitor)
+        })
     }
 
     /// Takes one input and emits what follows from it, all of it, in order. If `now` runs

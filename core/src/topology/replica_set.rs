@@ -204,9 +204,9 @@ fn stale(server: &ServerDescription, why: StalePrimary) -> Arc<ServerDescription
     Arc::new(server.refused(ConnectionError::network(Stage::Hello, why)))
 }
 
-/// How many servers members may name: far more than the 50 that a replica set has at most, so that a reply that is made
-/// up costs no more pools than that.
-pub(super) const MEMBERS_MAX: usize = 1_000;
+/// How many servers members may name: twice the 50 that a replica set has at most, so that replies that are made up cost
+/// no more monitors, pools and time than that.
+pub(super) const MEMBERS_MAX: usize = 100;
 
 /// The first wire version whose `electionId` says more than its `setVersion`.
 const WIRE_VERSION_6_0: i32 = 17;

@@ -137,6 +137,10 @@ impl MessageLimit {
     /// 48,000,000 bytes: what servers say, and what holds until they have said it.
     pub const DEFAULT: Self = Self(48_000_000);
 
+    /// 1 MiB: for replies to hello and of authentication, before a server is known, and for all of a monitor's. One that
+    /// describes a replica set of 50 members has less than 20 KB.
+    pub const HANDSHAKE: Self = Self(1 << 20);
+
     /// `None` unless a header fits, which is 16 bytes, and a length field can say it, which is
     /// up to 2,147,483,647.
     #[must_use]

@@ -168,6 +168,7 @@ fn invalid_replies(shell: Shell) {
         (Fault::Garbage { bytes: 4096 }, Kind::Protocol),
         (Fault::Length { value: -1 }, Kind::Protocol),
         (Fault::Length { value: i32::MAX }, Kind::Protocol),
+        (Fault::Length { value: 2 << 20 }, Kind::Protocol),
         (Fault::OpCode { value: 1 }, Kind::Protocol),
         (Fault::Checksum, Kind::Protocol),
         (Fault::ResponseTo { off_by: 1 }, Kind::Protocol),

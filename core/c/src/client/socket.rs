@@ -73,6 +73,7 @@ impl MonitorSocket {
             return Err(ConnectionError::protocol(Stage::Hello, "hello comes first"));
         };
         let deadline = self.deadline();
+        self.channel.agree(MessageLimit::HANDSHAKE, None);
         self.phase = Phase::Hello { deadline, sent_at: now, establish: Box::new(establish) };
         self.send(&hello, Flags::NONE)
     }
@@ -132,8 +133,6 @@ impl MonitorSocket {
                 Step::Receive => return Ok(None),
                 Step::Handshaken(description) => {
                     description.check_wire_versions(server)?;
-                    let limit = MessageLimit::new(description.limits.max_message_size.into());
-                    self.channel.agree(limit.unwrap_or(MessageLimit::DEFAULT), None);
                 }
                 Step::Done(hello) => {
                     let round_trip = now.saturating_since(*sent_at);

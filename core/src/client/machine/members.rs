@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::{Action, ActionSink, ClientState, Event, MisuseReason, PoolChange};
 use crate::address::ServerAddress;
 use crate::error::ConnectionError;
-use crate::monitor::{self, Monitor, ServerDescription, SocketId, SocketInput};
+use crate::monitor::{self, Monitor, MonitorOptions, ServerDescription, SocketId, SocketInput};
 use crate::pool::{Instant, ServiceId};
 use crate::sdam::{self, Context, PoolVerdict, Verdict};
 use crate::topology::{self, ServerId};
@@ -22,6 +22,33 @@ pub(super) struct Member {
     due: Option<Instant>,
     /// As the pool was told.
     min_round_trip: Option<Duration>,
+}
+
+/// Servers that were added, of late.
+#[derive(Debug)]
+pub(super) struct Newcomers {
+    since: Instant,
+    count: u32,
+}
+
+impl Newcomers {
+    /// As many as a replica set has members: of more, and of those that members name in turn to have them contacted, the
+    /// first check has a pause before it.
+    const MAX: u32 = 50;
+
+    pub(super) const fn none(now: Instant) -> Self {
+        Self { since: now, count: 0 }
+    }
+
+    /// Counts one more.
+    // SM-05
+    fn are_too_many(&mut self, now: Instant) -> bool {
+        if now >= self.since + MonitorOptions::MIN_HEARTBEAT_FREQUENCY {
+            *self = Self::none(now);
+        }
+        self.count = self.count.saturating_add(1);
+        self.count > Self::MAX
+    }
 }
 
 /// What a monitor did for one input, by what it concerns.
@@ -171,7 +198,12 @@ impl<W> ClientState<W> {
         }
         let (options, establish) = (self.monitoring.clone(), Arc::clone(&self.establish));
         let mut step = Step::default();
-        let monitor = Monitor::new(self.now, options, establish, &mut |action| step.take(action));
+        let are_too_many = |newcomers: &mut Newcomers| newcomers.are_too_many(self.now);
+        let monitor = if self.newcomers.as_mut().is_some_and(are_too_many) {
+            Monitor::new_after_pause(self.now, options, establish)
+        } else {
+            Monitor::new(self.now, options, establish, &mut |action| step.take(action))
+        };
         let monitor = Some(monitor.expect("validated before"));
         self.members.insert(id, Member { monitor, ..member });
         self.follow(id, step, out);

@@ -74,7 +74,7 @@ mod requests;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use self::members::{Member, sort};
+use self::members::{Member, Newcomers, sort};
 use self::requests::Requests;
 use super::{ClientSettings, SrvPolling};
 use crate::address::ServerAddress;
@@ -120,6 +120,8 @@ pub struct ClientState<W> {
     /// Records are being looked up.
     is_asking: bool,
     requests: Requests<W>,
+    /// `None`: the hosts of the connection string are being added, which do not count.
+    newcomers: Option<Newcomers>,
     /// When a server was last removed.
     last_removal: Instant,
     /// Callers that wait look again.
@@ -160,12 +162,14 @@ impl<W> ClientState<W> {
             polling,
             is_asking: false,
             requests: Requests::default(),
+            newcomers: None,
             last_removal: now,
             is_news: false,
             now,
             is_closed: false,
         };
         client.change_members(changes, out);
+        client.newcomers = Some(Newcomers::none(now));
         Ok(client)
     }
 

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 use cenote_core::address::ServerAddress;
 use cenote_core::connect::{AccessToken, ConnectionDescription, Establish, EstablishOptions, Step};
 use cenote_core::error::{ConnectionError, Stage};
-use cenote_core::wire::{Flags, WireError};
+use cenote_core::wire::{Flags, MessageLimit, WireError};
 
 use super::limit::Limit;
 use super::messages::{Messages, hold};
@@ -38,7 +38,7 @@ pub(super) struct Conversation<'m, R: Network> {
     round_trip: Duration,
 }
 
-/// Hello and authentication on an open stream. The reporter hears of the stages and, when hello is done, of the service
+/// Hello and authentication on an open stream, which is left with the limit of messages that holds until then. The reporter hears of the stages and, when hello is done, of the service
 /// behind a load balancer.
 pub(super) async fn handshake<R: Network>(
     messages: &mut Messages<R>,
@@ -50,6 +50,7 @@ pub(super) async fn handshake<R: Network>(
 ) -> Result<Handshake, ConnectionError> {
     let mut establish = Establish::new(options, [nonce()?, nonce()?])?.at(since_1970());
     settings.offer_token(&mut establish);
+    messages.transport.agree(MessageLimit::HANDSHAKE, None);
     let mut conversation = Conversation::new(messages, settings, limit);
     loop {
         let step = establish.next_step()?;
@@ -60,8 +61,6 @@ pub(super) async fn handshake<R: Network>(
         match step {
             Step::Handshaken(server) => {
                 server.check_wire_versions(address)?;
-                let (limit, compressor) = settings.agreed(&server);
-                conversation.messages.transport.agree(limit, compressor);
                 if let (Some(reporter), Some(service)) = (reporter, settings.service(&server)) {
                     reporter.handshaken(service);
                 }

@@ -284,6 +284,8 @@ impl<R: Network> MongoConnector<R> {
         let address = &target.address;
         let login = handshake(&mut messages, settings, address, options, limit, Some(reporter));
         let Handshake { description, token, .. } = Box::pin(login).await?;
+        let (limit, compressor) = settings.agreed(&description);
+        messages.transport.agree(limit, compressor);
         messages.transport.declare(api);
         let login = Reauthentication::new(settings, opened_with, &description, token);
         R::Connection::from_opened(Connection::new(
