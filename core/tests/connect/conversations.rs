@@ -44,6 +44,7 @@ fn scram_in_all_its_lengths() {
 }
 
 // HS-41, HS-43, HS-46, HS-47, AU-10, AU-11, AU-41
+// Reports morphium#167: a server that lists no mechanisms is refused.
 #[test]
 fn without_a_mechanism_the_server_is_asked() {
     let uri = "mongodb://user:pencil@db";

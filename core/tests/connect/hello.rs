@@ -101,13 +101,14 @@ fn the_first_compressor_of_ours_that_they_have() {
 }
 
 // CO-20, CO-21, HS-11: everything that is kept.
+// Reports mongo-c-driver#1222: a `connectionId` that is a double is not read.
 #[test]
 fn a_full_reply() {
     let process_id = ObjectId::from_bytes([3; 12]);
     let reply = doc! {
         "helloOk": true, "isWritablePrimary": true, "setName": "rs", "minWireVersion": 0,
         "maxWireVersion": 27, "maxBsonObjectSize": 1000, "maxMessageSizeBytes": 2000_i64,
-        "maxWriteBatchSize": 30.0, "logicalSessionTimeoutMinutes": 30, "connectionId": 812_i64,
+        "maxWriteBatchSize": 30.0, "logicalSessionTimeoutMinutes": 30, "connectionId": 812.0,
         "topologyVersion": { "processId": process_id, "counter": 6_i64 },
         "serviceId": "of no meaning here", "ok": 1.0,
     };

@@ -30,6 +30,7 @@ fn polling_measures_by_itself() {
 }
 
 // SM-07, SM-08: what streams is measured on a second socket, every ten seconds.
+// Reports NODE-6171: a streamed reply counts as a round trip of no time.
 #[test]
 fn streaming_has_a_second_socket() {
     let mut world = World::new();

@@ -69,6 +69,7 @@ fn a_stream_that_falls_silent() {
 }
 
 // SD-52: without limit stays without limit, also for streams.
+// Reports NODE-2874: with `connectTimeoutMS=0` streamed checks time out.
 #[test]
 fn zero_is_without_limit() {
     let mut options = MonitorOptions::default();

@@ -93,6 +93,7 @@ fn an_absent_host(shell: Shell) {
 /// A server of another set is removed, unless it is the only one by `directConnection`. Callers wait: it may be
 /// configured meanwhile.
 // ST-16
+// Reports beside Go, Java, PyMongo and Rust (mended): a direct connection with `replicaSet` serves a member that has no set.
 fn another_replica_set(shell: Shell) {
     let direct = format!("replicaSet=rs1&directConnection=true&{SOON}");
     for (server, reason) in [
@@ -184,6 +185,7 @@ fn certificates_that_are_refused(shell: Shell) {
 }
 
 /// Such as by a proxy that restarts: the caller is served as soon as TLS works again.
+// Reports beside PyMongo (mended): TLS that fails for a moment fails callers that have time.
 fn a_tls_handshake_that_is_refused_for_a_while(shell: Shell) {
     let endpoint = Endpoint::start(Settings::default(), ListenOptions::with_tls());
     let endpoint = endpoint.expect("it starts");

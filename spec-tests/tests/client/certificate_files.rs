@@ -144,8 +144,8 @@ fn files_that_change_are_read_again(shell: Shell) {
 }
 
 /// The server has to have its key all the same.
-// Reports rustls#1298, rustls#2364, webpki#29, sqlx#3091, mqttui#142, dbx#8741: a certificate of version 1 is refused where none
-// is verified.
+// Reports rustls#1298, rustls#2364, webpki#29, sqlx#3091, mqttui#142, dbx#8741 (mended): a certificate of version 1 is refused
+// where none is verified.
 fn a_certificate_of_version_1_will_do_where_any_does(shell: Shell) {
     let folder = tempdir().expect("a folder");
     let file = folder.path().join("client.pem");

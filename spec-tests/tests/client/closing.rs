@@ -32,6 +32,7 @@ fn is_closed(error: &ClientError) -> bool {
 // OP-12, PCL-08, SM-13
 // SD-10: monitors end, pools close, nothing is left. Each pool tells of itself in its own order, and
 // the report of one does not wait for another.
+// Reports beats#44562: a client that is closed leaves connections open.
 fn nothing_is_left(shell: Shell) {
     let set = three();
     let world = World::of(shell, &[&set[0], &set[1], &set[2]], "replicaSet=rs0&minPoolSize=2");
@@ -152,7 +153,7 @@ async fn waits_that_are_given_up() {
 
 /// Callers that wait for a server, and later ones, get an error at once. On tokio, whose runtime the
 /// application can shut down.
-// Reports mongo-rust-driver#615: a client is used after its runtime has ended.
+// Reports mongo-rust-driver#615 (mended): a client is used after its runtime has ended.
 #[test]
 fn a_runtime_that_shuts_down() {
     let only = member(Role::Primary);

@@ -372,15 +372,17 @@ fn a_session_goes_on_after_code_391(shell: Shell) {
     world.client.close();
 }
 
-/// A real expiry: each open connection is told, and the callback is called once.
+/// A real expiry: each open connection is told, and the callback is called once. The connection that it was called for
+/// comes last.
 // OI-07
+// Reports NODE-6801: a connection does not know its token of the cache, so that one that has expired is not replaced.
 fn many_connections_share_the_new_token(shell: Shell) {
     let world = world(shell, &[GOOD, NEWER]);
     let mut held: Vec<_> = (0..5)
         .map(|_| world.client.check_out(&Selector::Primary).expect("it is logged in"))
         .collect();
     world.accept(&[NEWER]);
-    for connection in &mut held {
+    for connection in held.iter_mut().rev() {
         connection.command("zoo", &rawdoc! { "count": "birds" }).expect("it authenticates again");
     }
     assert_eq!(

@@ -25,6 +25,7 @@ fn client_of(shell: Shell, host: &str, target: &str) -> Result<World, ClientBuil
 
 /// Test 1 of Initial DNS Seedlist Discovery. A name server is never asked about `localhost` (RFC 6761).
 // SV-03
+// Reports specifications#1628, node-mongodb-native#4197: an SRV host of fewer than three parts is refused.
 fn a_host_may_have_fewer_than_three_parts(shell: Shell) {
     let world = client_of(shell, "mongo.local", "127.0.0.1.mongo.local.").expect("a client");
     assert_eq!(addresses(&world), ["127.0.0.1.mongo.local:1"]);

@@ -56,7 +56,8 @@ fn one_thread_for_all_servers() {
 }
 
 /// However many names there are at once; and each server's story is told.
-// Reports tokio#5338, uv#4599, turborepo#13231: look-ups without an answer take all threads, and hold up the program's end.
+// Reports tokio#5338, uv#4599, turborepo#13231 (mended): look-ups without an answer take all threads, and hold up the program's
+// end.
 #[test]
 fn names_take_few_threads() {
     alone(|| {

@@ -153,6 +153,7 @@ fn what_happened_on(shell: &str) {
 }
 
 /// Without `tlsCAFile`, exactly the operating system's authorities are trusted.
+// Reports lakekeeper#438: the operating system's authorities are not trusted.
 #[test]
 fn system_roots_are_trusted() {
     let endpoint = Endpoint::start(Settings::default(), ListenOptions::with_tls()).unwrap();

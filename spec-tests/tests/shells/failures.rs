@@ -90,6 +90,7 @@ fn refused_by_tls(shell: Shell, uri: &str) -> ConnectionError {
     error
 }
 
+// Reports llama_index#9191, twikoo#722: the error does not say that it was the server that ended TLS, with `internal_error`.
 fn handshakes_of_tls_that_the_server_refuses(shell: Shell) {
     let endpoint = tls(Settings::default());
     let refused = |fault| {

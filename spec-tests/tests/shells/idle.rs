@@ -121,6 +121,7 @@ fn wait_for(what: &str, mut is_there: impl FnMut() -> bool) {
 }
 
 // PO-01, PO-05, BG-01, BG-02, ND-05
+// Reports pgx#1780: a pool that has its minimum goes on opening connections.
 fn the_minimum_is_restored_without_a_check_out(shell: Shell) {
     let endpoint = plain();
     let (pool, events) = pool(shell, &with(&endpoint.uri(), "minPoolSize=3"));
@@ -132,4 +133,6 @@ fn the_minimum_is_restored_without_a_check_out(shell: Shell) {
     });
     assert_eq!(closed(&events, 3), ["error"; 3]);
     assert!(!is_cleared(&events));
+    thread::sleep(Duration::from_millis(300));
+    assert_eq!(pool.snapshot().connections_created, 6, "it has its minimum");
 }

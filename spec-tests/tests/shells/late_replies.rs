@@ -245,6 +245,7 @@ fn a_check_out_that_runs_out_of_time_leaves_the_reply_to_the_next(shell: Shell) 
 }
 
 /// One in five finds is late; each reply is of the find that it is given to.
+// Reports PgDog#759: where replies are late, a command gets that of another.
 fn no_reply_goes_to_another_command(shell: Shell) {
     const CALLERS: i32 = 4;
     const FINDS: i32 = 60;

@@ -147,6 +147,7 @@ fn the_timeout_of_a_call_is_before_that_of_the_connection_string(shell: Shell) {
 }
 
 // CS-11: nothing was sent, nothing failed, and the connection is as it was.
+// Reports JAVA-5715: a timeout before the request is sent costs the connection.
 fn a_command_without_time_is_not_sent(shell: Shell) {
     let endpoint = plain();
     let (pool, events) = pool(shell, &endpoint.uri());
@@ -327,7 +328,7 @@ fn a_handshake_ends_in_time(shell: Shell) {
 
 /// No caller waits for as long as a handshake takes: the connection serves a later one.
 // SI-11, SI-18
-// Reports go-redis#3497, GODRIVER-2038: a handshake that takes longer than callers wait is begun anew for ever.
+// Reports go-redis#3497, GODRIVER-2038 (mended): a handshake that takes longer than callers wait is begun anew for ever.
 fn handshakes_that_take_longer_than_a_caller_waits(shell: Shell) {
     let endpoint = with_user();
     let delay =

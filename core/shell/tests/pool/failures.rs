@@ -14,7 +14,7 @@ use cenote_shell::failure::Failure;
 use cenote_shell::runtime::Runtime;
 
 use crate::pool::blocking::{TestConnection, TestPool, TestRuntime, on_all_runtimes};
-use crate::pool::world::{Gate, Log, at_most, builder, checked, failure, until};
+use crate::pool::world::{Gate, Log, at_most, builder, checked, failure, ready, until};
 
 on_all_runtimes!(
     a_failed_establishment_is_reported_first,
@@ -27,7 +27,7 @@ on_all_runtimes!(
     a_load_balanced_connector_has_to_report_the_service,
     a_connection_whose_fault_check_panics_is_broken,
     an_attempt_that_hangs_gives_its_permit_back,
-    an_attempt_from_before_a_clear_leaves_its_permit,
+    attempts_from_before_a_clear_leave_their_permits,
     an_operation_that_panics_breaks_the_connection,
     an_operation_that_is_interrupted_fails_also_when_it_succeeds,
 );
@@ -106,22 +106,6 @@ fn connections_that_fail_together_clear_once<R: TestRuntime>() {
     let (cleared, old): (Vec<_>, Vec<_>) = take(&reported).into_iter().partition(|(_, it)| *it);
     assert_eq!((cleared.len(), old.len()), (1, 5));
     assert_eq!(log.take().iter().filter(|name| **name == "ConnectionPoolCleared").count(), 1);
-}
-
-// SI-07
-fn an_attempt_from_before_a_clear_leaves_its_permit<R: TestRuntime>() {
-    let gate = Gate::closed();
-    let (pool, _, _) = cleared_by_failures::<R>(&gate, at_most(4).with_max_connecting(1));
-    thread::scope(|scope| {
-        let waiting = scope.spawn(|| pool.check_out().map(drop));
-        until(|| pool.snapshot().pending == 1);
-        pool.clear(failure(), false);
-        pool.ready();
-        assert!(waiting.join().expect("no panic").expect_err("cleared").is_retryable());
-        gate.admit(1);
-        let soon = Instant::now() + Duration::from_secs(20);
-        pool.check_out_before(soon).expect("the next attempt is the one that is admitted");
-    });
 }
 
 // IN-08
@@ -278,7 +262,7 @@ impl<R: Runtime> Connector<R> for Hangs {
     }
 }
 
-// Reports HikariCP#2161, node-firebird#406, n8n#30612: attempts to connect that hang keep their places for ever.
+// Reports HikariCP#2161, node-firebird#406, n8n#30612 (mended): attempts to connect that hang keep their places for ever.
 fn an_attempt_that_hangs_gives_its_permit_back<R: TestRuntime>() {
     let address = "db.example.com".parse().expect("an address");
     let options = at_most(4).with_max_connecting(1);
@@ -292,6 +276,28 @@ fn an_attempt_that_hangs_gives_its_permit_back<R: TestRuntime>() {
     }
     assert_eq!((pool.snapshot().total, pool.snapshot().connections_created), (0, 3));
     pool.close();
+}
+
+/// At the clear if it interrupts, else when the pool is ready again, and long before `connect_timeout`: 10 s.
+// INT-09, SI-07
+// Reports PYTHON-4414: a clear that interrupts leaves connections that are being opened.
+fn attempts_from_before_a_clear_leave_their_permits<R: TestRuntime>() {
+    for interrupts in [true, false] {
+        let gate = Gate::closed();
+        let (pool, _) = ready::<R>(&gate, at_most(4).with_max_connecting(1));
+        thread::scope(|scope| {
+            let caller = scope.spawn(|| pool.check_out().expect_err("it is cleared"));
+            until(|| pool.snapshot().pending == 1);
+            pool.clear(failure(), interrupts);
+            assert_eq!(pool.snapshot().pending, u32::from(!interrupts));
+            pool.ready();
+            let error = caller.join().expect("no panic");
+            assert!(matches!(error.error(), CheckOutError::PoolCleared { .. }), "{error}");
+        });
+        gate.admit(1);
+        assert_eq!(pool.check_out().expect("a connection").number, 2);
+        assert_eq!(gate.alive(), [2], "the first one was given up");
+    }
 }
 
 /// A connector that panics when it is asked what is wrong with a connection.

@@ -10,6 +10,7 @@ use crate::pool::world::{Gate, at_most, failure, ready};
 on_all_runtimes!(the_pool_size_holds_and_nothing_is_lost,);
 
 // WQ-02, PS-03, PS-11, EV-26
+// Reports PgDog#1361, HikariCP#2366: with more callers than connections none is served any more.
 fn the_pool_size_holds_and_nothing_is_lost<R: TestRuntime>() {
     const MAX: u32 = 8;
     let gate = Gate::open();

@@ -144,6 +144,7 @@ fn waiting_ends_after_the_time_that_was_set_and_says_why<R: TestRuntime>() {
 }
 
 // WQ-05, WQ-06, WQ-16, ND-07
+// Reports ClickHouse#113979, volo#547: a wait goes on beyond its limit, and waits that failed stay in the queue.
 fn hundreds_of_callers_time_out_each_at_its_deadline<R: TestRuntime>() {
     let gate = Gate::open();
     let (pool, _) = ready::<R>(&gate, at_most(1));

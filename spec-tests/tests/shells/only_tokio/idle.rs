@@ -10,8 +10,8 @@ use tokio::runtime::Builder;
 use super::world::ping;
 use crate::world::{plain, tls};
 
-// Reports hyper#2136, hyper#3553, tokio#4730, moosestack#3698: a connection is used that the server closed while the task
-// computed.
+// Reports hyper#2136, hyper#3553, tokio#4730, moosestack#3698 (mended): a connection is used that the server closed while
+// the task computed.
 #[test]
 fn a_connection_that_ended_while_its_task_computed_is_not_handed_out() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -15,6 +15,7 @@ async fn seen(endpoint: &Endpoint, pings: u64) {
     }
 }
 
+// Reports PgDog#1505: a cancellation that is late ends the command of the next caller.
 #[tokio::test]
 async fn a_command_that_is_dropped_costs_its_connection() {
     let endpoint = plain();

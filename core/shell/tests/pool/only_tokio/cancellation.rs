@@ -74,6 +74,7 @@ async fn a_check_out_that_makes_a_connection() {
     }
 }
 
+// Reports clickhouse-go#1759: a caller that is cancelled while it waits costs the pool a place.
 #[tokio::test(start_paused = true)]
 async fn a_check_out_that_waits_for_a_check_in() {
     for returned_after in 0..4 {
@@ -103,6 +104,7 @@ async fn a_check_out_that_waits_for_a_check_in() {
 }
 
 /// A delivered connection goes to the next in the queue.
+// Reports psycopg#1345: a cancellation is lost that meets the delivery of a connection.
 #[tokio::test(start_paused = true)]
 async fn a_delivered_connection_goes_to_the_next_caller() {
     let gate = Gate::open();
