@@ -282,7 +282,7 @@ fn wire_versions_that_do_not_overlap(shell: Shell) {
 /// The name of a replica set is the server's, and comes before it has to prove anything.
 fn a_name_that_forges_and_floods(shell: Shell) {
     let forged = "rs0\r\n2026-11-22 ERROR root logged in\u{1b}[31m\u{202e}".to_owned();
-    for name in [forged, "x".repeat(1 << 20)] {
+    for name in [forged, "x".repeat(1 << 19)] {
         let set = ReplicaSet { role: Role::Secondary, ..ReplicaSet::primary(&name) };
         let server = crate::world::start(Topology::ReplicaSet(set));
         let world = World::of(shell, &[&server], SOON);

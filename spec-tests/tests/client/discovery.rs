@@ -276,7 +276,7 @@ fn members_without_end(shell: Shell) {
     let world = World::of(shell, &[&only], "replicaSet=rs0&serverSelectionTimeoutMS=300");
     world.until("refused", |world| world.error().is_some());
     let error = world.client.check_out(&Selector::Primary).expect_err("it is not believed");
-    assert!(error.to_string().contains("more than 1000 servers"), "{error}");
+    assert!(error.to_string().contains("more than 100 servers"), "{error}");
     assert_eq!(world.client.servers().len(), 1);
     assert_eq!(world.count("ConnectionPoolCreated"), 1);
     join(&[&only]);

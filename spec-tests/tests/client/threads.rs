@@ -88,7 +88,7 @@ fn names_take_few_threads() {
     });
 }
 
-/// A hundred appear and disappear twenty times, and no thread with them.
+/// Fifty appear and disappear twenty times, and no thread with them.
 fn servers_that_come_and_go() {
     let set = || ReplicaSet::primary("rs0");
     let settings = Settings { topology: Topology::ReplicaSet(set()), ..Settings::default() };
@@ -97,7 +97,7 @@ fn servers_that_come_and_go() {
     client.command("admin", &rawdoc! { "ping": 1 }).expect("a reply");
     let all = || fs::read_dir("/proc/self/task").expect("Linux says it").count();
     let before = all();
-    for count in [100, 0].repeat(20) {
+    for count in [50, 0].repeat(20) {
         // Nothing listens there.
         let others = (1..=count).map(|port| format!("127.0.0.1:{port}"));
         let hosts = [primary.address().to_string()].into_iter().chain(others).collect();
