@@ -337,11 +337,12 @@ impl ConnectionError {
         self.source_as()
     }
 
-    /// The first error of this type among the sources: that of this error, the source of that, and so on.
+    /// The first error of this type among the sources: that of this error, the source of that, and so on, a hundred at most.
     #[must_use]
     pub fn source_as<E: Error + 'static>(&self) -> Option<&E> {
         let sources = core::iter::successors(self.source(), |&error| error.source());
-        sources.into_iter().find_map(|error| error.downcast_ref())
+        // Those of an application's connector may go round in a circle.
+        sources.take(100).find_map(|error| error.downcast_ref())
     }
 
     // ER-36

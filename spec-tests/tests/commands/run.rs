@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write as _};
+use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::thread;
@@ -37,7 +38,7 @@ fn number(value: &Value) -> u64 {
 
 /// An address at which nothing listens.
 fn nowhere() -> String {
-    let free = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let free = TcpListener::bind("127.0.0.1:0").expect("a port");
     free.local_addr().expect("a port").to_string()
 }
 
@@ -687,6 +688,8 @@ fn a_server_that_cannot_be_reached_is_shown_with_advice() {
     let plain = Endpoint::start(settings.clone(), ListenOptions::default()).unwrap();
     let tls = Endpoint::start(settings, ListenOptions::with_tls()).unwrap();
     let web = web_server();
+    let silent = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let silent_at = silent.local_addr().expect("bound");
     let credentials = "(check user, password, authSource and authMechanism)";
     for (uri, advice) in [
         (format!("mongodb://{nowhere}"), "(check host and port, and whether the server runs)"),
@@ -699,6 +702,7 @@ fn a_server_that_cannot_be_reached_is_shown_with_advice() {
         (format!("mongodb://app:pencil@{}/?authSource=shop", plain.address()), credentials),
         (format!("mongodb://{}/?authMechanism=MONGODB-X509", plain.address()), credentials),
         (format!("mongodb://app:eraser@{}", plain.address()), credentials),
+        (format!("mongodb://{silent_at}/?timeoutMS=100"), "Timed out while"),
     ] {
         let (status, error) = bad(&["run", "--yes", &uri]);
         assert_eq!(status, 2, "{error}");
@@ -718,7 +722,7 @@ fn a_server_of_another_set_ends_it_at_once() {
 
 /// Answers whatever comes as a server of HTTP does, and goes with the test.
 fn web_server() -> std::net::SocketAddr {
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a socket");
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a socket");
     let address = listener.local_addr().expect("a socket");
     thread::spawn(move || {
         for stream in listener.incoming() {

@@ -4,7 +4,6 @@ use std::sync::Arc;
 use bson::{RawDocument, rawdoc};
 use cenote_core::address::ServerAddress;
 use cenote_core::client::{ReadPreference, Selector};
-use cenote_core::error::{ConnectionError, PoolError};
 use cenote_core::pool::{CheckOutError, PoolOptions};
 use cenote_core::uri::{ConnectionString, UriError};
 use cenote_endpoint::{Endpoint, ListenOptions, ScramSettings, Settings, StartError, User};
@@ -93,7 +92,7 @@ impl Server {
         let mut first = None;
         for address in &self.uri.hosts {
             let Err(error) = self.look_at(address, signals).await? else { return Ok(()) };
-            first.get_or_insert(format!("{address} cannot be reached: {}", error.with_advice()));
+            first.get_or_insert(format!("{address} cannot be reached: {error}"));
         }
         first.map_or(Ok(()), |first| Err(first.into()))
     }
@@ -103,7 +102,7 @@ impl Server {
         &self,
         address: &ServerAddress,
         signals: &mut Signals,
-    ) -> Result<Result<(), ConnectionError>, Failure> {
+    ) -> Result<Result<(), String>, Failure> {
         let options = PoolOptions::default().with_max_pool_size(1);
         let connector = MongoConnector::new(&self.uri).map_err(BuildError::from)?;
         let pool = Builder::new(address.clone(), connector).replace_options(options);
@@ -143,20 +142,16 @@ fn mock_server() -> Result<Endpoint, StartError> {
     Endpoint::start(settings, ListenOptions::with_tls())
 }
 
-/// Runs a command through a pool that has no other user.
-async fn run_alone(pool: &Pool, command: &RawDocument) -> Result<(), ConnectionError> {
-    let checked_out = pool.check_out().await;
-    if let Err(CheckOutError::EstablishFailed { cause }) =
-        checked_out.as_ref().map_err(PoolError::error)
-    {
-        return Err(cause.clone());
-    }
-    let mut connection =
-        checked_out.unwrap_or_else(|error| unreachable!("the pool has no other user: {error}"));
+/// Runs a command through a pool that has no other user, and says why that failed.
+async fn run_alone(pool: &Pool, command: &RawDocument) -> Result<(), String> {
+    let mut connection = pool.check_out().await.map_err(|error| match error.error() {
+        CheckOutError::EstablishFailed { cause } => cause.with_advice().to_string(),
+        _ => error.to_string(),
+    })?;
     match connection.command("admin", command).await {
         Ok(_) => Ok(()),
-        Err(OperationError::Connection(error)) => Err(error),
-        Err(error) => unreachable!("this pool is never cleared: {error}"),
+        Err(OperationError::Connection(error)) => Err(error.with_advice().to_string()),
+        Err(error) => Err(error.to_string()),
     }
 }
 
