@@ -1,7 +1,7 @@
 //! A blocking pool, played through the scenarios in `spec-tests/scenarios/cmap`:
 //!
 //! ```text
-//! cargo run -p cenote-conform --example blocking
+//! cargo run -p cenote-conform --example toy_pool
 //! ```
 //!
 //! The pool is a toy without sockets, so that the example needs no server. It has check-outs, a limit and

@@ -1,5 +1,6 @@
 //! Callers that wait for a server.
 
+use core::time::Duration;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Action, ActionSink, Chosen, ClientState, Request, SelectionId};
@@ -123,7 +124,7 @@ impl<W> ClientState<W> {
             return;
         }
         let Some(waiting) = self.requests.take(id) else { return };
-        let after = self.now.saturating_since(waiting.since);
+        let after = in_whole_ms(self.now.saturating_since(waiting.since));
         let servers = all_seen(self.topology.description());
         let selector = waiting.request.selector.clone();
         self.answer(waiting, Err(SelectionError::TimedOut { selector, after, servers }), out);
@@ -190,6 +191,16 @@ impl<W> ClientState<W> {
             }
             Err(invalid) => Some(Err(invalid.into())),
         }
+    }
+}
+
+/// As the options are: what a timer fires late by says nothing to a reader.
+const fn in_whole_ms(time: Duration) -> Duration {
+    let rest = time.subsec_nanos() % 1_000_000;
+    if time.as_millis() == 0 {
+        time
+    } else {
+        time.saturating_sub(Duration::from_nanos(rest as u64))
     }
 }
 
