@@ -147,8 +147,9 @@ pub type PooledConnection<K = MongoConnector> = cenote_shell::pool::PooledConnec
 
 /// Makes a [`Pool`]: [`cenote_shell::builder::Builder`].
 ///
-/// Its `build` panics outside of a tokio runtime, or in one without time. Event subscribers run on the
-/// thread that uses the pool, or on one of the runtime's.
+/// Its `build` panics outside of a tokio runtime, or in one without time; in one without I/O no attempt to connect succeeds.
+/// The deadlines of callers that wait are timers of that runtime, and do not come while nothing drives it. Event subscribers
+/// run on the thread that uses the pool, or on one of the runtime's.
 ///
 /// ```no_run
 /// use cenote_tokio::{Builder, Pool};
@@ -264,7 +265,8 @@ pub type Client = cenote_shell::client::Client<Tokio>;
 
 /// Makes a [`Client`]: [`cenote_shell::client::ClientBuilder`].
 ///
-/// Its `build` panics outside of a tokio runtime, or in one without time and I/O.
+/// Its `build` panics outside of a tokio runtime, or in one without time. As for a [`Builder`], the runtime needs I/O, and has
+/// to be driven.
 ///
 /// ```no_run
 /// use std::time::Duration;

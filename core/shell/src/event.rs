@@ -1,7 +1,6 @@
 //! Events, as users see them, and their subscribers.
 
 use std::fmt;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,6 +10,7 @@ use cenote_core::log::{LogRecord, LogSettings};
 use cenote_core::pool::{ConnId, Event};
 
 use crate::log;
+use crate::runtime::contain;
 
 /// One of CMAP's [events](https://github.com/mongodb/specifications/blob/master/source/connection-monitoring-and-pooling/connection-monitoring-and-pooling.md#events),
 /// and the server whose pool emits it.
@@ -78,7 +78,7 @@ impl Subscribers {
     pub fn tell(&self, address: &Arc<ServerAddress>, event: Event<ConnectionError>) {
         if log::is_wanted() {
             // `tracing`'s collector may panic, too.
-            let _ = catch_unwind(AssertUnwindSafe(|| log::event(address, &event, &self.log)));
+            contain(|| log::event(address, &event, &self.log));
         }
         if self.all.is_empty() {
             return;
@@ -86,7 +86,7 @@ impl Subscribers {
         let event = PoolEvent { address: Arc::clone(address), event };
         for subscriber in &self.all {
             // A panic of one subscriber must not keep the event from the others.
-            let _ = catch_unwind(AssertUnwindSafe(|| subscriber(&event)));
+            contain(|| subscriber(&event));
         }
     }
 }

@@ -1,8 +1,8 @@
 //! Failed connections, as the failure handler sees them: the place where SDAM comes in.
 
 use std::fmt;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use crate::runtime::contain;
 use cenote_core::address::ServerAddress;
 use cenote_core::error::ConnectionError;
 use cenote_core::pool::{ConnId, PoolState, PoolTypes, ServiceId};
@@ -73,7 +73,7 @@ impl<'a> Failure<'a> {
 
     pub(crate) fn show(&self, handler: &FailureHandler) {
         // A panic of the handler must not keep the caller from its answer.
-        let _ = catch_unwind(AssertUnwindSafe(|| handler(self)));
+        contain(|| handler(self));
     }
 
     /// Why the connection failed. Its [stage](ConnectionError::stage) says whether it was being

@@ -22,12 +22,12 @@ use std::fmt;
 use std::future::Future;
 use std::io;
 use std::ops::Range;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 use std::time::{Duration, Instant};
 
+use cenote_shell::runtime::contain;
 use cenote_shell::runtime::system_resolver::SystemResolver;
 use mio::{Registry, Token};
 use slab::Slab;
@@ -243,7 +243,7 @@ impl State {
 /// Wakes all of them, without a lock. One that panics does not keep the others waiting.
 fn wake_all(wakers: impl IntoIterator<Item = Waker>) {
     for waker in wakers {
-        let _ = catch_unwind(AssertUnwindSafe(|| waker.wake()));
+        contain(|| waker.wake());
     }
 }
 

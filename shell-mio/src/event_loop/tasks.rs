@@ -1,11 +1,11 @@
 use std::collections::BTreeMap;
 use std::future::Future;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Weak};
 use std::task::{Context, Wake, Waker};
 use std::time::Instant;
 
 use super::{EventLoop, Inner, Work, wake_all};
+use cenote_shell::runtime::contain;
 
 /// The loop's tasks by number.
 #[derive(Default)]
@@ -109,16 +109,15 @@ impl Tasks {
     fn poll(&mut self, number: u64) {
         let Some(SpawnedTask { work, waker }) = self.0.get_mut(&number) else { return };
         let mut context = Context::from_waker(waker);
-        let polled = catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(&mut context)));
-        // The panic hook has reported a panic. The task has ended.
-        if polled.map_or(true, |poll| poll.is_ready()) {
+        // One that panics has ended.
+        if contain(|| work.as_mut().poll(&mut context)).is_none_or(|poll| poll.is_ready()) {
             self.remove(number);
         }
     }
 
     fn remove(&mut self, number: u64) {
         let task = self.0.remove(&number);
-        let _ = catch_unwind(AssertUnwindSafe(|| drop(task)));
+        contain(|| drop(task));
     }
 }
 

@@ -1,6 +1,6 @@
 //! Subscribers of a client's events, and what they may do in the call.
 
-use std::panic::Location;
+use std::panic::{Location, panic_any};
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::thread;
@@ -114,17 +114,26 @@ fn one_who_panics_hurts_nobody() {
     let builder = cenote_mio::Client::builder(&only.uri()).expect("a connection string");
     let client = builder
         .on_event(judge())
-        .on_heartbeat(|_| panic!("on purpose"))
+        .on_heartbeat(|_| panic_any(PanicsAgain))
         .on_heartbeat(move |event| {
             let _ = told.send(event.event.name());
         })
-        .on_event(|_| panic!("on purpose"))
+        .on_event(|_| panic_any(PanicsAgain))
         .build()
         .expect("good options");
     assert!(client.command("admin", &rawdoc! { "ping": 1 }).is_ok());
     client.close();
     let told: Vec<_> = telling.iter().take(2).collect();
     assert_eq!(told, ["ServerHeartbeatStarted", "ServerHeartbeatSucceeded"]);
+}
+
+/// A payload whose drop panics.
+struct PanicsAgain;
+
+impl Drop for PanicsAgain {
+    fn drop(&mut self) {
+        panic!("on purpose, again");
+    }
 }
 
 /// What is held for long was checked out where the application says so, and not in here.

@@ -1,7 +1,6 @@
 //! What subscribers of a client and the log are told.
 
 use std::collections::BTreeSet;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
 
 use bson::oid::ObjectId;
@@ -14,6 +13,7 @@ use cenote_core::topology;
 
 use crate::log::{OF_ENVIRONMENT, topology as log};
 use crate::runtime::Lock;
+use crate::runtime::contain;
 
 type Subscriber<T> = Box<dyn Fn(&T) + Send + Sync>;
 
@@ -112,6 +112,6 @@ impl Teller {
 fn call_each<T>(subscribers: &[Subscriber<T>], event: &T) {
     for subscriber in subscribers {
         // The panic hook has reported it; the other subscribers, and later events, are not affected.
-        let _ = catch_unwind(AssertUnwindSafe(|| subscriber(event)));
+        contain(|| subscriber(event));
     }
 }

@@ -1,7 +1,5 @@
 //! Fields of records as `tracing` takes them.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
-
 use cenote_core::log::{LogRecord, LogValue};
 use tracing::Value;
 use tracing::field::{DisplayValue, display};
@@ -23,9 +21,4 @@ pub(super) fn number<'r>(record: &'r LogRecord<'_>, key: &str) -> Option<&'r dyn
         LogValue::Bool(is_so) => Some(is_so),
         LogValue::Text(_) | _ => None,
     }
-}
-
-/// `tracing`'s collector may panic.
-pub(super) fn contained(log: impl FnOnce()) {
-    let _ = catch_unwind(AssertUnwindSafe(log));
 }

@@ -19,7 +19,8 @@ use cenote_core::uri::srv::SrvError;
 use tracing::level_filters::LevelFilter;
 use tracing::{Level, debug, enabled, warn};
 
-use self::fields::{contained, number, text};
+use self::fields::{number, text};
+use crate::runtime::contain;
 
 /// The specification calls the component `connection`.
 // LG-43, LG-47
@@ -114,7 +115,7 @@ pub fn leak(
 /// Not a message of the specification: a connector does not return.
 #[cold]
 pub fn unanswered(address: &ServerAddress, connection_id: u64, pending: Duration) {
-    contained(|| {
+    contain(|| {
         warn!(
             target: TARGET,
             message = "Connection still not established after unanswered_threshold",
@@ -141,7 +142,7 @@ pub fn close_gave_up(address: &ServerAddress) {
 }
 
 fn subscriber_blocks(address: &ServerAddress, message: &str) {
-    contained(|| {
+    contain(|| {
         warn!(target: TARGET, message, serverHost = address.host(), serverPort = address.port());
     });
 }

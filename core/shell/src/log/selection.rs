@@ -5,7 +5,8 @@ use cenote_core::log::{LogRecord, Selection};
 use tracing::level_filters::LevelFilter;
 use tracing::{Level, debug, enabled, info};
 
-use super::fields::{contained, number, text};
+use super::fields::{number, text};
+use crate::runtime::contain;
 
 // LG-43
 const TARGET: &str = "cenote::server_selection";
@@ -30,7 +31,7 @@ pub fn is_waiting_wanted() -> bool {
 
 /// Logs one message.
 pub fn record<'a>(record: impl FnOnce() -> LogRecord<'a>) {
-    contained(|| {
+    contain(|| {
         let record = record();
         // The level of a message is a constant.
         macro_rules! event {

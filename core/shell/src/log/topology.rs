@@ -8,7 +8,8 @@ use cenote_core::{monitor, topology};
 use tracing::level_filters::LevelFilter;
 use tracing::{Level, debug, enabled, warn};
 
-use super::fields::{contained, number, text};
+use super::fields::{number, text};
+use crate::runtime::contain;
 
 // LG-43
 const TARGET: &str = "cenote::topology";
@@ -34,7 +35,7 @@ pub fn heartbeat(
 }
 
 fn log<'a>(record: impl FnOnce() -> Option<LogRecord<'a>>) {
-    contained(|| {
+    contain(|| {
         let Some(record) = record() else { return };
         debug!(
             target: TARGET,
@@ -57,7 +58,7 @@ fn log<'a>(record: impl FnOnce() -> Option<LogRecord<'a>>) {
 /// Not a message of the specification: a server is there, and cannot be used.
 #[cold]
 pub fn server_refused(address: &ServerAddress, topology_id: &str, error: &ConnectionError) {
-    contained(|| {
+    contain(|| {
         warn!(
             target: TARGET,
             topologyId = topology_id,
@@ -73,12 +74,12 @@ pub fn server_refused(address: &ServerAddress, topology_id: &str, error: &Connec
 #[cold]
 pub fn events_dropped(topology_id: &str) {
     let message = "Events of servers are dropped: a subscriber blocks, or takes too long";
-    contained(|| warn!(target: TARGET, message, topologyId = topology_id));
+    contain(|| warn!(target: TARGET, message, topologyId = topology_id));
 }
 
 /// Not a message of the specification: the client is closed, and a subscriber has not returned in time.
 #[cold]
 pub fn close_gave_up(topology_id: &str) {
     let message = "Client closed without waiting longer: a subscriber of its servers blocks";
-    contained(|| warn!(target: TARGET, message, topologyId = topology_id));
+    contain(|| warn!(target: TARGET, message, topologyId = topology_id));
 }

@@ -1,6 +1,5 @@
 //! Reading a late reply, in a task of its own that owes the machine an answer.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -16,6 +15,7 @@ use super::types::PooledSocket;
 use crate::connection::interrupt::Interrupt;
 use crate::connection::{Connector, DrainReporter};
 use crate::runtime::Runtime;
+use crate::runtime::contain;
 
 /// How often the machine hears at most that bytes have come.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
@@ -102,7 +102,7 @@ impl<R: Runtime, K: Connector<R>> Drop for Drain<R, K> {
     fn drop(&mut self) {
         let unread = self.unread.take();
         // A connection whose drop panics is closed all the same.
-        let _ = catch_unwind(AssertUnwindSafe(|| drop(unread)));
+        contain(|| drop(unread));
         if !self.is_answered {
             if self.driver.task_closed(self.key) || thread::panicking() {
                 let reason =

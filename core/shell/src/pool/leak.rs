@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::panic::{AssertUnwindSafe, Location, catch_unwind};
+use std::panic::Location;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -11,6 +11,7 @@ use cenote_core::address::ServerAddress;
 use cenote_core::pool::{ConnId, PoolOptions, WaiterId};
 
 use crate::log;
+use crate::runtime::contain;
 
 /// How long a connection may be checked out before it is reported, where a pool has a
 /// [callback for leaks](crate::builder::Builder::on_leak) and its options set no
@@ -153,7 +154,7 @@ impl LeakDetector {
             let (address, connection_id) = (Arc::clone(address), id.number());
             let report = LeakReport { address, connection_id, held, place };
             // A panic of the callback must not keep the pool from what comes next.
-            let _ = catch_unwind(AssertUnwindSafe(|| callback(&report)));
+            contain(|| callback(&report));
         }
     }
 

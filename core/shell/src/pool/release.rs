@@ -2,7 +2,6 @@
 
 use std::collections::VecDeque;
 use std::mem;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::task::Waker;
 
@@ -18,6 +17,7 @@ use crate::connection::interrupt::Interrupt;
 use crate::event::Notification;
 use crate::log;
 use crate::runtime::Runtime;
+use crate::runtime::contain;
 use crate::runtime::reentrancy::ReentrancyGuard;
 use crate::runtime::wake_list::WakeList;
 
@@ -161,7 +161,7 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
 
     /// A waker of a foreign executor that panics must not keep the other callers waiting, nor end a check-in.
     pub(super) fn wake(waiter: R::Waiter) {
-        let _ = catch_unwind(AssertUnwindSafe(|| R::wake(waiter)));
+        contain(|| R::wake(waiter));
     }
 
     pub(super) fn enter(self: &Arc<Self>) -> Option<ReentrancyGuard> {
@@ -179,7 +179,7 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
             Action::AbortEstablish { id } => self.abort_task(id),
             Action::CloseSocket { id, conn } => {
                 // A connection whose drop panics is closed all the same.
-                let _ = catch_unwind(AssertUnwindSafe(|| drop(conn)));
+                contain(|| drop(conn));
                 self.socket_closed(id);
             }
             Action::StartDrain { id, conn } => late_reply::start(self, id, conn),

@@ -18,7 +18,9 @@ pub mod wake_list;
 
 use std::fmt;
 use std::future::Future;
+use std::mem;
 use std::ops::DerefMut;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
@@ -116,7 +118,7 @@ pub trait Runtime: Clone + fmt::Debug + Send + Sync + 'static {
     /// Disposes of tasks, wakers and connections that belong to the parent process. The default forgets
     /// them: dropping a socket whose registration is shared with the parent would deregister the parent's.
     fn discard_inherited<T>(inherited: T) {
-        std::mem::forget(inherited);
+        mem::forget(inherited);
     }
 }
 
@@ -276,6 +278,12 @@ async fn before<T>(sleep: impl Future<Output = ()>, work: impl Future<Output = T
         Poll::Pending => sleep.as_mut().poll(cx).map(|()| None),
     })
     .await
+}
+
+/// Runs code of the application, whose panics end here: the panic hook has reported them. `None`: it has panicked.
+pub fn contain<T>(work: impl FnOnce() -> T) -> Option<T> {
+    // What it panicked with may panic when it is dropped.
+    catch_unwind(AssertUnwindSafe(work)).map_err(mem::forget).ok()
 }
 
 /// Lets the other tasks of the runtime go on.

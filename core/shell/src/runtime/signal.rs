@@ -3,7 +3,6 @@
 use std::fmt;
 use std::future::Future;
 use std::mem;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::Mutex;
 use std::task::{Context, Poll, Waker};
@@ -12,6 +11,7 @@ use std::time::Instant;
 use slab::Slab;
 
 use crate::runtime::Lock;
+use crate::runtime::contain;
 
 /// Wakes all listeners at once. A listener that is made before the state is looked at misses no
 /// notification.
@@ -55,7 +55,7 @@ impl<M: Lock<Wakers>> Signal<M> {
         };
         for (_, waker) in waiting {
             // A waker that panics must not keep the other listeners waiting.
-            let _ = catch_unwind(AssertUnwindSafe(|| waker.wake()));
+            contain(|| waker.wake());
         }
     }
 }

@@ -4,7 +4,6 @@
 //! contained.
 
 use std::collections::BTreeMap;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use cenote_core::address::ServerAddress;
@@ -17,6 +16,7 @@ use tracing::{Level, Span, info_span, span_enabled};
 
 use super::Outcome;
 use crate::connection::stages::{ABORTED, error_type};
+use crate::runtime::contain;
 
 const TARGET: &str = "cenote::spans";
 
@@ -253,8 +253,4 @@ impl Drop for ContainedSpan {
 /// OpenTelemetry has signed numbers only.
 fn number(connection: u64) -> i64 {
     i64::try_from(connection).unwrap_or(i64::MAX)
-}
-
-fn contain<T>(work: impl FnOnce() -> T) -> Option<T> {
-    catch_unwind(AssertUnwindSafe(work)).ok()
 }

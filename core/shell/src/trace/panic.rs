@@ -1,7 +1,7 @@
 //! The first panic, dumped.
 
 use std::io::{self, Write};
-use std::panic::{self, AssertUnwindSafe, catch_unwind};
+use std::panic;
 use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError, Weak};
 use std::thread;
 use std::time::Duration;
@@ -10,6 +10,7 @@ use super::reason::Reason;
 use super::recordable::{ChunkWriter, Recordable as _};
 use super::traced::{Traced, WriterOf};
 use super::traces::{self, Traces};
+use crate::runtime::contain;
 
 /// How often, and at what intervals, the lock is tried: a thread releases it within microseconds, unless it
 /// is the one that panics.
@@ -123,6 +124,6 @@ impl<T: Traced> Drop for PanicGuard<'_, T> {
         }
         // In the middle of a panic a second one would end the process, and the state may be
         // anything.
-        let _ = catch_unwind(AssertUnwindSafe(|| self.0.dump()));
+        contain(|| self.0.dump());
     }
 }

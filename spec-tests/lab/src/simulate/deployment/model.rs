@@ -24,7 +24,7 @@ pub(super) struct Model {
 }
 
 /// One that would make more servers than this is not believed.
-const MOST_SERVERS: usize = 1_000;
+const MOST_SERVERS: usize = 100;
 
 impl Model {
     pub(super) fn new(options: &TopologyOptions) -> Self {
