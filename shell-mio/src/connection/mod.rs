@@ -182,6 +182,10 @@ impl OpenedConnection<EventLoop> for Connection {
         }
     }
 
+    fn has_received(&mut self) -> bool {
+        self.transport.take_received()
+    }
+
     fn pending_response(&self) -> Option<i32> {
         let is_open = self.reauthentication.as_ref().is_some_and(|it| it.is_open());
         if is_open { None } else { self.transport.pending_response() }

@@ -121,6 +121,16 @@ pub trait Connector<R: Runtime>: Send + Sync + Sized + 'static {
         None
     }
 
+    /// Whether anything has come from the peer since this was last asked. After a command timed out on a connection that
+    /// had been idle and on which nothing came, the pool closes the others that have been idle for as long, and on which
+    /// nothing came either. With `true`, the default, it believes every connection.
+    ///
+    /// Called where an [`idle_fault`](Self::idle_fault) is looked for, with the same limits, and after a timeout.
+    fn has_received(&self, connection: &mut Self::Connection) -> bool {
+        let _ = connection;
+        true
+    }
+
     /// The request whose reply is still to come on a connection whose operation has timed out or was dropped, by its request id;
     /// `None`, the default, if there is none, if there may be more than one reply, or if the connector cannot
     /// [drain](Self::drain) it. The pool then keeps the connection, if its options have

@@ -20,10 +20,13 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
     #[inline(never)]
     pub(super) fn check_in_unfit(
         self: &Arc<Self>,
-        conn: Box<PooledSocket<R, K>>,
+        mut conn: Box<PooledSocket<R, K>>,
         cause: ConnectionError,
         is_given_up: bool,
     ) {
+        if matches!(cause.kind(), Kind::NetworkTimeout { .. }) {
+            self.close_as_idle_as(&mut conn);
+        }
         let health = self.health(&conn, cause, is_given_up);
         self.check_in_by_input(self.lock(), conn, health);
     }

@@ -171,6 +171,7 @@ impl<R: Runtime, K: Connector<R>> PooledConnection<R, K> {
             operation: progress,
             is_marked: _,
             is_tracked: _,
+            idle: _,
         } = &mut **socket;
         GuardParts { driver, id: *id, connection, interrupt, error, progress }
     }

@@ -4,11 +4,12 @@
 //! A check-out looks at the connection that it would get, and the pool's timer looks at all that are idle: twice a
 //! second, and every two seconds while all of them have been idle for long.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
-use cenote_core::error::ConnectionError;
-use cenote_core::pool::{ConnId, ConnectionState, Input};
+use cenote_core::error::{ConnectionError, Stage};
+use cenote_core::pool::{ConnId, ConnectionState, Input, Instant};
 
 use super::driver::PoolDriver;
 use super::inner::PoolInner;
@@ -30,6 +31,17 @@ const QUIET_AFTER: Duration = Duration::from_secs(10);
 
 /// How many sockets are looked at before the lock is released: a look may be a system call.
 const AT_A_TIME: usize = 16;
+
+/// A middlebox may drop a connection that has been idle for this long, without a word. A connection in use was heard of a
+/// moment ago: its timeout is that of a slow command, and says nothing of others.
+const LONG_IDLE: Duration = Duration::from_secs(1);
+
+/// The looks that found a connection idle, since anything came on it.
+#[derive(Clone, Copy)]
+pub(super) struct IdleLooks {
+    first: Instant,
+    last: Instant,
+}
 
 /// An idle connection that must not be used any more, and why.
 pub(super) type IdleFault = (ConnId, ConnectionError);
@@ -83,9 +95,40 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
             if turn > 0 {
                 yield_once().await;
             }
-            self.sweep_some(ids);
+            self.close_some(ids, |socket, now| {
+                let first = self.idle_looks(socket).map_or(now, |idle| idle.first);
+                socket.idle = Some(IdleLooks { first, last: now });
+                self.idle_fault(socket)
+            });
         }
         if is_quiet { QUIET_SWEEP_INTERVAL } else { SWEEP_INTERVAL }
+    }
+
+    /// Closes the connections that have been idle for as long as one that was idle for long, and then timed out: if that was
+    /// dropped by a middlebox, so are they, and each would cost its caller a timeout.
+    pub(super) fn close_as_idle_as(self: &Arc<Self>, timed_out: &mut PooledSocket<R, K>) {
+        let Some(IdleLooks { first, last }) = self.idle_looks(timed_out) else { return };
+        if last.saturating_since(first) < LONG_IDLE {
+            return;
+        }
+        let (idle, _) = self.idle_connections();
+        // As a rule those that check-outs would get next are the last.
+        for ids in idle.rchunks(AT_A_TIME) {
+            self.close_some(ids, |socket, _| {
+                let is_as_idle = self.idle_looks(socket).is_some_and(|idle| idle.first <= first);
+                let reason = "unused for as long as a connection that timed out without a reply";
+                is_as_idle.then(|| ConnectionError::network(Stage::Operation, reason))
+            });
+        }
+    }
+
+    /// `None` if something has come since. After a panic the connector knows nothing of the connection.
+    fn idle_looks(&self, socket: &mut PooledSocket<R, K>) -> Option<IdleLooks> {
+        let ask = || self.connector().has_received(&mut socket.connection);
+        if catch_unwind(AssertUnwindSafe(ask)).unwrap_or(true) {
+            socket.idle = None;
+        }
+        socket.idle
     }
 
     /// And whether all connections have been idle for long.
@@ -101,7 +144,12 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
         (idle, is_quiet)
     }
 
-    fn sweep_some(self: &Arc<Self>, idle: &[ConnId]) {
+    /// Closes those of these connections that are idle and must not be used any more.
+    fn close_some(
+        self: &Arc<Self>,
+        idle: &[ConnId],
+        fault: impl Fn(&mut PooledSocket<R, K>, Instant) -> Option<ConnectionError>,
+    ) {
         let panic_guard = PanicGuard::new(&**self);
         let mut inner = self.lock();
         let context = self.context(&inner, true);
@@ -109,7 +157,7 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
         for id in idle {
             // It may be in use by now, or closed.
             let Some(socket) = inner.state.available_mut(*id) else { continue };
-            if let Some(cause) = self.idle_fault(socket) {
+            if let Some(cause) = fault(socket, context.now) {
                 self.close_faulty(&mut inner, *id, cause, context, &mut wakes);
             }
         }

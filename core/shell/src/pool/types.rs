@@ -9,6 +9,7 @@ use cenote_core::error::ConnectionError;
 use cenote_core::pool::{CheckOutError, ConnId, Instant, PoolTypes, WaiterId};
 
 use super::fork_guarded::ForkGuarded;
+use super::idle_sockets::IdleLooks;
 use crate::connection::Connector;
 use crate::connection::interrupt::Interrupt;
 use crate::runtime::Runtime;
@@ -38,6 +39,7 @@ pub struct PooledSocket<R: Runtime, K: Connector<R>> {
     pub(super) operation: Operation,
     /// The leak detector knows where it was checked out.
     pub(super) is_tracked: bool,
+    pub(super) idle: Option<IdleLooks>,
 }
 
 /// How far the last operation has come that needs the connection until its end.
@@ -64,6 +66,7 @@ impl<R: Runtime, K: Connector<R>> PooledSocket<R, K> {
             is_marked: false,
             operation: Operation::Ended,
             is_tracked: false,
+            idle: None,
         }
     }
 }

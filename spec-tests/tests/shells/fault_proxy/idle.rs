@@ -6,17 +6,21 @@ use std::time::{Duration, Instant};
 use bson::rawdoc;
 use cenote::proxy::End;
 use cenote_core::wire::{Flags, Ids, MessageLimit, MessageWriter};
-use cenote_endpoint::{Ending, Endpoint};
+use cenote_endpoint::{Ending, Endpoint, Fault};
+use cenote_shell::connection::operation::OperationOptions;
 
 use super::Lane;
 use super::venue::{PATIENCE, endpoint, expect_rest, tls_endpoint};
-use crate::shell::{Shell, on_all_runtimes};
+use crate::shell::{AnyConnection, Shell, on_all_runtimes};
+use crate::world::{at, block_ping, set};
 
 on_all_runtimes!(
     ended_by_the_network,
     ended_by_close_notify,
     ended_by_close_notify_without_fin,
     sent_a_reply_that_nothing_asked_for,
+    dropped_by_a_middlebox,
+    slow_but_not_dropped,
 );
 
 /// What fits into a pool.
@@ -92,4 +96,78 @@ fn sent_a_reply_that_nothing_asked_for(shell: Shell) {
     for endpoint in [endpoint(), tls_endpoint()] {
         expect_new_connections(shell, &endpoint, |lane| lane.proxy.send_unasked(&reply));
     }
+}
+
+/// Much longer than a connection has to be idle before a timeout on it counts for others.
+const LONG_IDLE: Duration = Duration::from_secs(4);
+
+/// Idle connections, which have been idle for long.
+fn long_idle(shell: Shell, endpoint: &Endpoint, connections: u32) -> Lane {
+    let lane = Lane::new(shell, endpoint, &format!("maxPoolSize={connections}"));
+    let all = (0..connections).map(|_| lane.pool.check_out().expect("it connects"));
+    drop(all.collect::<Vec<_>>());
+    lane
+}
+
+/// Whether it is answered in time.
+fn is_answered(connection: &mut Box<dyn AnyConnection>) -> bool {
+    let options = OperationOptions::new().with_timeout(Duration::from_secs(2));
+    match connection.command_with("admin", &rawdoc! { "ping": 1 }, options) {
+        Ok(_) => true,
+        Err(error) => {
+            assert!(error.is_timeout(), "{error}");
+            false
+        }
+    }
+}
+
+/// Without FIN or RST, and nothing answers. New connections are not concerned.
+// Reports quarkus#47091, agroal#182: ten dead idle connections cost ten time-outs, one after the other.
+fn dropped_by_a_middlebox(shell: Shell) {
+    let endpoints = [endpoint(), tls_endpoint(), endpoint()];
+    let lanes = endpoints.each_ref().map(|endpoint| long_idle(shell, endpoint, 10));
+    let [.., late_replies] = &lanes;
+    let options = late_replies.pool.options().with_experimental_pending_response(true);
+    late_replies.pool.set_options(options).expect("good options");
+    thread::sleep(LONG_IDLE);
+    for lane in lanes {
+        lane.proxy.end_all(End::Silence);
+        let ping = || is_answered(&mut lane.pool.check_out().expect("a connection"));
+        let timeouts = (0..12).take_while(|_| !ping()).count();
+        assert!((1..=2).contains(&timeouts), "{timeouts} timeouts");
+        assert!((0..12).all(|_| ping()));
+        lane.end();
+    }
+}
+
+/// Nor does a timeout count for connections on which something came since.
+fn slow_but_not_dropped(shell: Shell) {
+    let endpoint = endpoint();
+    let lane = long_idle(shell, &endpoint, 4);
+    thread::sleep(LONG_IDLE);
+    let check_out = || lane.pool.check_out().expect("a connection");
+    let available = || lane.pool.snapshot().available;
+
+    let mut in_use = check_out();
+    assert!(is_answered(&mut in_use));
+    block_ping(&endpoint, 10_000);
+    assert!(!is_answered(&mut in_use));
+    drop(in_use);
+    assert_eq!(available(), 3);
+
+    set(&endpoint, at(Fault::Drip { bytes: 1, every: MOMENT }, "ping"));
+    let mut gets_a_part = check_out();
+    assert!(!is_answered(&mut gets_a_part));
+    drop(gets_a_part);
+    assert_eq!(available(), 2);
+
+    set(&endpoint, at(Fault::Twice, "never"));
+    let [mut answered, mut silent] = [check_out(), check_out()];
+    assert!(is_answered(&mut answered));
+    drop(answered);
+    block_ping(&endpoint, 10_000);
+    assert!(!is_answered(&mut silent));
+    drop(silent);
+    assert_eq!(available(), 1);
+    lane.end();
 }

@@ -210,7 +210,8 @@ const LOOK_AT_FILES: Duration = Duration::from_secs(1);
 impl<R: Network> MongoConnector<R> {
     /// Does the handshake on a socket that is already connected, such as one through a tunnel: for
     /// a [`Connector`] that opens its own sockets, calls this, and forwards [`Connector::fault`],
-    /// [`Connector::idle_fault`], [`Connector::connect_timeout`] and [`Connector::interrupter`] to this connector's.
+    /// [`Connector::idle_fault`], [`Connector::has_received`], [`Connector::connect_timeout`] and
+    /// [`Connector::interrupter`] to this connector's.
     ///
     /// `connectTimeoutMS` from now on limits the whole, and each command has the time that [`MongoConnector`] describes.
     /// Options of the connection string about connecting (hosts, TLS, the
@@ -335,6 +336,10 @@ impl<R: Network> Connector<R> for MongoConnector<R> {
 
     fn idle_fault(&self, connection: &mut R::Connection) -> Option<ConnectionError> {
         connection.idle_fault()
+    }
+
+    fn has_received(&self, connection: &mut R::Connection) -> bool {
+        connection.has_received()
     }
 
     fn pending_response(&self, connection: &R::Connection) -> Option<i32> {

@@ -63,6 +63,9 @@ pub trait OpenedConnection<R: Network>: Send + Sized + 'static {
     /// As [`Connector::idle_fault`](crate::connection::Connector::idle_fault).
     fn idle_fault(&mut self) -> Option<ConnectionError>;
 
+    /// As [`Connector::has_received`](crate::connection::Connector::has_received).
+    fn has_received(&mut self) -> bool;
+
     /// As [`Connector::pending_response`](crate::connection::Connector::pending_response).
     fn pending_response(&self) -> Option<i32>;
 
@@ -101,6 +104,10 @@ impl<R: Network> OpenedConnection<R> for Connection<R> {
     fn idle_fault(&mut self) -> Option<ConnectionError> {
         let is_silent = R::is_readable(&mut self.messages.stream) == Some(false);
         if is_silent { None } else { self.messages.idle_fault() }
+    }
+
+    fn has_received(&mut self) -> bool {
+        self.messages.transport.take_received()
     }
 }
 

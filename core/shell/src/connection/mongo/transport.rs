@@ -1,6 +1,6 @@
 use std::convert::Infallible;
 use std::io::{self, ErrorKind, IoSlice, Read, Write};
-use std::{fmt, process};
+use std::{fmt, mem, process};
 
 use bson::{RawDocument, RawDocumentBuf};
 use cenote_core::connect::ServerApi;
@@ -35,6 +35,8 @@ pub struct ByteLayer {
     tls: Option<Box<ClientConnection>>,
     /// The process that opened the socket.
     process: u32,
+    /// Since [`Transport::take_received`].
+    has_received: bool,
 }
 
 /// A socket that no process writes to but the one that opened it.
@@ -57,7 +59,7 @@ impl Transport {
     }
 
     fn with_channel(channel: Channel) -> Self {
-        let layer = ByteLayer { tls: None, process: process::id() };
+        let layer = ByteLayer { tls: None, process: process::id(), has_received: false };
         Self { channel, layer, written: 0, server_api: None }
     }
 
@@ -111,6 +113,11 @@ impl Transport {
     #[must_use]
     pub fn is_reusable(&self) -> bool {
         self.channel.is_reusable()
+    }
+
+    /// Whether anything was read since this was last called, the end of the stream included.
+    pub fn take_received(&mut self) -> bool {
+        mem::take(&mut self.layer.has_received)
     }
 
     /// The request whose only reply is still to come, after it was written:
@@ -273,7 +280,11 @@ impl ByteLayer {
     ///
     /// Those of `io`, and of TLS.
     pub fn read(&mut self, io: &mut (impl Read + Write), buffer: &mut [u8]) -> io::Result<usize> {
-        let Some(tls) = &mut self.tls else { return io.read(buffer) };
+        let Some(tls) = &mut self.tls else {
+            let count = io.read(buffer)?;
+            self.has_received = true;
+            return Ok(count);
+        };
         match tls.reader().read(buffer) {
             Err(error) if error.kind() == ErrorKind::WouldBlock => {}
             outcome => return outcome,
@@ -287,6 +298,7 @@ impl ByteLayer {
         let Some(tls) = &mut self.tls else { unreachable!("there is TLS") };
         // At the end of the stream, the next step returns how it ended.
         read_tls(tls, &mut Guarded { io, process: self.process })?;
+        self.has_received = true;
         Err(again())
     }
 
