@@ -1,5 +1,6 @@
 //! All transports of a connection, and all authentication mechanisms.
 
+use std::fs;
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
 use std::thread;
@@ -12,7 +13,7 @@ use cenote_core::pool::{Event, Purpose};
 use cenote_core::uri::Compressor;
 use cenote_endpoint::{
     Certificates, Endpoint, ListenAddress, ListenOptions, LoadBalanced, Mechanism, Settings,
-    TlsFault, Topology, User,
+    TlsFault, TlsOptions, Topology, User,
 };
 
 use crate::shell::{Shell, on_all_runtimes};
@@ -24,6 +25,7 @@ on_all_runtimes!(
     each_conversation_has_its_own_nonce,
     x509_needs_the_client_certificate,
     tls_is_part_of_establishing_a_connection,
+    a_session_is_resumed_until_a_file_of_tls_changes,
     each_compressor_compresses,
     zlib_has_the_level_that_was_set,
     a_unix_domain_socket,
@@ -143,6 +145,33 @@ fn tls_is_part_of_establishing_a_connection(shell: Shell) {
         Some(*duration)
     });
     assert!(ready >= Some(Duration::from_millis(500)), "{ready:?}");
+}
+
+/// What was verified by other files counts no more.
+fn a_session_is_resumed_until_a_file_of_tls_changes(shell: Shell) {
+    for only_tls_1_2 in [false, true] {
+        let tls = Some(TlsOptions { only_tls_1_2, ..TlsOptions::default() });
+        let options = ListenOptions { tls, ..ListenOptions::default() };
+        let endpoint = Endpoint::start(Settings::default(), options).expect("it starts");
+        let authority = endpoint.certificates().expect("with TLS").ca_file();
+        let authority = fs::read_to_string(authority).expect("a file");
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("ca.pem");
+        fs::write(&file, &authority).expect("a file");
+        let name = file.to_str().expect("UTF-8").replace('/', "%2F");
+        let (pool, _) =
+            pool(shell, &format!("mongodb://{}/?tls=true&tlsCAFile={name}", endpoint.address()));
+        let open = || pool.check_out().expect("a connection");
+
+        let (_first, _second) = (open(), open());
+        assert_eq!(endpoint.resumed_handshakes(), 1);
+        // The same authority in a longer file.
+        fs::write(&file, format!("{authority}\n")).expect("a file");
+        let _third = open();
+        assert_eq!(endpoint.resumed_handshakes(), 1);
+        let _fourth = open();
+        assert_eq!(endpoint.resumed_handshakes(), 2);
+    }
 }
 
 // OP-27, CO-07, CO-21, ES-02, OUT-14, CM-07, CM-14

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use rustls::HandshakeKind;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpSocket, UnixListener};
 use tokio::time::sleep;
@@ -181,6 +182,9 @@ async fn meet(host: Arc<Host>, tls: Option<Arc<Tls>>, mut socket: Socket, addres
             let Ok((stream, subject)) = tls.accept(Faulty::new(socket, fault)).await else {
                 return;
             };
+            if stream.get_ref().1.handshake_kind() == Some(HandshakeKind::Resumed) {
+                host.count_resumed();
+            }
             let peer = Peer { address, certificate_subject: subject };
             connection::serve(&host, peer, stream).await;
         }

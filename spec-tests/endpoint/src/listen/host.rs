@@ -1,6 +1,7 @@
 //! The server under its lock, and the way from its outputs to the sockets.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -18,6 +19,7 @@ pub(super) struct Host {
     rescheduled: Notify,
     listening: Listening,
     tls_fault: Mutex<Option<TlsFault>>,
+    resumed: AtomicU64,
 }
 
 #[derive(Debug)]
@@ -47,6 +49,7 @@ impl Host {
                 obeyed: Condvar::new(),
             },
             tls_fault: Mutex::new(None),
+            resumed: AtomicU64::new(0),
         }
     }
 
@@ -112,6 +115,14 @@ impl Host {
 
     pub(super) fn set_tls_fault(&self, fault: Option<TlsFault>) {
         *lock(&self.tls_fault) = fault;
+    }
+
+    pub(super) fn resumed(&self) -> u64 {
+        self.resumed.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn count_resumed(&self) {
+        self.resumed.fetch_add(1, Ordering::Relaxed);
     }
 }
 

@@ -260,6 +260,12 @@ impl Endpoint {
         self.host.set_tls_fault(fault);
     }
 
+    /// How many TLS handshakes have resumed the session of an earlier connection.
+    #[must_use]
+    pub fn resumed_handshakes(&self) -> u64 {
+        self.host.resumed()
+    }
+
     /// Ends all connections and threads, as dropping does.
     pub fn stop(self) {
         drop(self);
