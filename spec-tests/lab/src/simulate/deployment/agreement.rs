@@ -75,7 +75,7 @@ fn expected_status(server: &ServerDescription, is_single: bool) -> Option<Status
     let keeps_pool =
         matches!(change, Some(StateChange::NotWritablePrimary | StateChange::NodeIsRecovering));
     let is_refused = error.source_as::<StalePrimary>().is_some()
-        || error.to_string().contains("more than 1000 servers");
+        || error.to_string().contains("more than 100 servers");
     (!keeps_pool && !is_refused).then_some(Status::Paused)
 }
 
