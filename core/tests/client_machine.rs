@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bson::oid::ObjectId;
+use bson::raw::cstr;
 use bson::{RawArrayBuf, RawDocumentBuf, rawdoc};
 use cenote_core::address::ServerAddress;
 use cenote_core::client::machine::{
@@ -411,6 +412,24 @@ fn of_many_new_servers_some_are_asked_later() {
     let later = Instant::ORIGIN + Duration::from_millis(500);
     client.handle(later, Input::Timer, &mut out).expect("it is due");
     assert_eq!(opened(&out), 10);
+}
+
+/// Two names of one member, which knows neither of them: each removes itself and adds the other.
+// SM-05
+#[test]
+fn names_that_bring_each_other_back_are_asked_after_a_pause() {
+    let (mut client, mut out) = client("mongodb://a/?replicaSet=rs");
+    let mut reply = member(false, &["a:27017", "b:27017"]);
+    reply.append(cstr!("me"), "c:27017");
+    out.clear();
+    for server in 1..=2 {
+        client.handle(Instant::ORIGIN, opened(server, &reply), &mut out).expect("being opened");
+    }
+    let shown: Vec<_> = out.iter().map(shown).collect();
+    assert!(shown.contains(&"OpenPool 3".to_owned()), "a is back: {shown:?}");
+    assert!(!shown.contains(&"OpenSocket 3".to_owned()), "{shown:?}");
+    let due = client.next_deadline().expect("a is asked again");
+    assert_eq!(due, Instant::ORIGIN + Duration::from_millis(500));
 }
 
 /// A server that may be replaced by a newer one ends no selection, until all are such.

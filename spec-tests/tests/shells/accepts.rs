@@ -80,7 +80,7 @@ fn serve(listener: &TcpListener, is_over: &AtomicBool) -> io::Result<Seen> {
         };
         stream.set_nonblocking(true)?;
         let id = server.accepted(begin.elapsed(), Peer::default());
-        let is_silent = seen.accepts.is_multiple_of(4);
+        let is_silent = seen.accepts % 4 == 0;
         sockets.insert(id, Socket { stream, is_silent, is_answered: false });
         seen.accepts += 1;
         seen.open = seen.open.max(sockets.len());
@@ -114,7 +114,7 @@ fn a_server_never_sees_more_than_the_limits(shell: Shell) {
                     };
                     // Interrupted now and then.
                     let _ = connection.command("admin", &rawdoc! { "ping": 1 });
-                    if turn.is_multiple_of(3) {
+                    if turn % 3 == 0 {
                         connection.mark_errored(broken());
                     }
                 }
@@ -126,7 +126,7 @@ fn a_server_never_sees_more_than_the_limits(shell: Shell) {
             if Instant::now() >= end {
                 break;
             }
-            pool.clear(broken(), turn.is_multiple_of(2));
+            pool.clear(broken(), turn % 2 == 0);
             pool.ready();
         }
         is_over.store(true, Ordering::Relaxed);

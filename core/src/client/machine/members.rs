@@ -1,6 +1,7 @@
 //! The servers of a client: what is known of one, its monitor and its pool change together.
 
 use core::time::Duration;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::{Action, ActionSink, ClientState, Event, MisuseReason, PoolChange};
@@ -24,31 +25,49 @@ pub(super) struct Member {
     min_round_trip: Option<Duration>,
 }
 
-/// Servers that were added, of late.
+/// Servers that were added or removed of late: a check of those that come without a pause has a pause before it.
 #[derive(Debug)]
 pub(super) struct Newcomers {
     since: Instant,
     count: u32,
+    /// Those that are gone, with the time.
+    gone: BTreeMap<Arc<ServerAddress>, Instant>,
 }
 
 impl Newcomers {
-    /// As many as a replica set has members: of more, and of those that members name in turn to have them contacted, the
-    /// first check has a pause before it.
+    /// How many are checked at once: as many as a replica set has members.
     const MAX: u32 = 50;
+    /// How many of those that are gone are remembered.
+    const GONE_MAX: usize = 1_000;
 
     pub(super) const fn none(now: Instant) -> Self {
-        Self { since: now, count: 0 }
+        Self { since: now, count: 0, gone: BTreeMap::new() }
     }
 
-    /// Counts one more.
+    /// One more, whose first check has to wait if it was there a moment ago, as where members name each other in turn, or if
+    /// there are many.
     // SM-05
-    fn are_too_many(&mut self, now: Instant) -> bool {
-        if now >= self.since + MonitorOptions::MIN_HEARTBEAT_FREQUENCY {
-            *self = Self::none(now);
+    fn has_to_wait(&mut self, address: &ServerAddress, now: Instant) -> bool {
+        if !is_recent(self.since, now) {
+            (self.since, self.count) = (now, 0);
         }
         self.count = self.count.saturating_add(1);
-        self.count > Self::MAX
+        let is_back = self.gone.remove(address).is_some_and(|gone| is_recent(gone, now));
+        is_back || self.count > Self::MAX
     }
+
+    fn is_gone(&mut self, address: Arc<ServerAddress>, now: Instant) {
+        if self.gone.len() >= Self::GONE_MAX {
+            self.gone.retain(|_, gone| is_recent(*gone, now));
+        }
+        if self.gone.len() < Self::GONE_MAX {
+            self.gone.insert(address, now);
+        }
+    }
+}
+
+fn is_recent(then: Instant, now: Instant) -> bool {
+    now < then + MonitorOptions::MIN_HEARTBEAT_FREQUENCY
 }
 
 /// What a monitor did for one input, by what it concerns.
@@ -198,8 +217,9 @@ impl<W> ClientState<W> {
         }
         let (options, establish) = (self.monitoring.clone(), Arc::clone(&self.establish));
         let mut step = Step::default();
-        let are_too_many = |newcomers: &mut Newcomers| newcomers.are_too_many(self.now);
-        let monitor = if self.newcomers.as_mut().is_some_and(are_too_many) {
+        let has_to_wait =
+            |newcomers: &mut Newcomers| newcomers.has_to_wait(&member.address, self.now);
+        let monitor = if self.newcomers.as_mut().is_some_and(has_to_wait) {
             Monitor::new_after_pause(self.now, options, establish)
         } else {
             Monitor::new(self.now, options, establish, &mut |action| step.take(action))
@@ -230,6 +250,9 @@ impl<W> ClientState<W> {
         self.last_removal = self.now;
         self.members.remove(&id);
         self.by_address.remove(&address);
+        if let Some(newcomers) = &mut self.newcomers {
+            newcomers.is_gone(Arc::clone(&address), self.now);
+        }
         out.act(Action::ClosePool { server: id, address });
     }
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use bson::{RawDocument, rawdoc};
 use cenote_core::address::ServerAddress;
 use cenote_core::client::{ReadPreference, Selector};
+use cenote_core::error::PoolError;
 use cenote_core::pool::{CheckOutError, PoolOptions};
 use cenote_core::uri::{ConnectionString, UriError};
 use cenote_endpoint::{Endpoint, ListenOptions, ScramSettings, Settings, StartError, User};
@@ -144,10 +145,13 @@ fn mock_server() -> Result<Endpoint, StartError> {
 
 /// Runs a command through a pool that has no other user, and says why that failed.
 async fn run_alone(pool: &Pool, command: &RawDocument) -> Result<(), String> {
-    let mut connection = pool.check_out().await.map_err(|error| match error.error() {
-        CheckOutError::EstablishFailed { cause } => cause.with_advice().to_string(),
-        _ => error.to_string(),
-    })?;
+    let told = |error: PoolError| {
+        if let CheckOutError::EstablishFailed { cause } = error.error() {
+            return cause.with_advice().to_string();
+        }
+        error.to_string()
+    };
+    let mut connection = pool.check_out().await.map_err(told)?;
     match connection.command("admin", command).await {
         Ok(_) => Ok(()),
         Err(OperationError::Connection(error)) => Err(error.with_advice().to_string()),
