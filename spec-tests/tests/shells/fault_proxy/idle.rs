@@ -122,7 +122,7 @@ fn is_answered(connection: &mut Box<dyn AnyConnection>) -> bool {
 }
 
 /// Without FIN or RST, and nothing answers. New connections are not concerned.
-// Reports quarkus#47091, agroal#182: ten dead idle connections cost ten time-outs, one after the other.
+// Reports quarkus#47091, agroal#182 (mended): ten dead idle connections cost ten time-outs, one after the other.
 fn dropped_by_a_middlebox(shell: Shell) {
     let endpoints = [endpoint(), tls_endpoint(), endpoint()];
     let lanes = endpoints.each_ref().map(|endpoint| long_idle(shell, endpoint, 10));
