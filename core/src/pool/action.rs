@@ -31,8 +31,8 @@ pub enum Action<S: PoolTypes> {
         /// hello is done.
         generation: u64,
     },
-    /// Stop establishing and drop the socket. No answer is owed; one that is already on its way is
-    /// ignored.
+    /// Stop establishing and drop the socket, before another one is opened: the server counts both. No answer is owed; one
+    /// that is already on its way is ignored.
     AbortEstablish {
         /// A connection that the pool has closed.
         id: ConnId,
