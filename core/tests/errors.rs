@@ -26,6 +26,31 @@ fn labels(error: &ConnectionError, retry_writes: RetryWrites) -> Vec<&str> {
     error.labels(retry_writes).collect()
 }
 
+/// An error of a driver's own connector.
+#[test]
+fn a_chain_of_sources_without_an_end_is_followed_for_a_while() {
+    #[derive(Debug)]
+    struct Endless;
+
+    impl std::fmt::Display for Endless {
+        fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            f.write_str("endless")
+        }
+    }
+
+    impl std::error::Error for Endless {
+        fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+            Some(self)
+        }
+    }
+
+    let error = ConnectionError::network(Stage::Tcp, Endless);
+    assert!(error.source_as::<Endless>().is_some());
+    assert!(error.source_as::<std::io::Error>().is_none());
+    let text = error.with_advice().to_string();
+    assert!(text.starts_with("TCP connect: endless (check host"), "{text}");
+}
+
 #[test]
 fn an_error_is_one_line_that_names_stage_and_reason() {
     let reset = std::io::Error::new(std::io::ErrorKind::ConnectionReset, "reset\nby peer");

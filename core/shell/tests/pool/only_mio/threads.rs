@@ -331,3 +331,40 @@ fn other_threads_may_sleep_on_the_event_loop() {
     pool.close();
     has_slept.recv_timeout(LONG).expect("the loop has ended");
 }
+
+/// What a connector panics with at its first attempt.
+struct PanicsWhenDropped;
+
+impl Drop for PanicsWhenDropped {
+    fn drop(&mut self) {
+        if !thread::panicking() {
+            std::panic::resume_unwind(Box::new("on purpose"));
+        }
+    }
+}
+
+struct PanicsOnce(AtomicU32);
+
+impl Connector<EventLoop> for PanicsOnce {
+    type Connection = ();
+    type Error = ConnectionError;
+
+    async fn connect(&self, _: Target, _: HandshakeReporter) -> Result<(), ConnectionError> {
+        if self.0.fetch_add(1, Ordering::Relaxed) == 0 {
+            std::panic::resume_unwind(Box::new(PanicsWhenDropped));
+        }
+        Ok(())
+    }
+}
+
+/// Otherwise the pool would be closed.
+#[test]
+fn a_panic_whose_payload_panics_too_does_not_end_the_loop() {
+    let connector = PanicsOnce(AtomicU32::new(0));
+    let builder = Builder::new("db.example.com".parse().expect("an address"), connector);
+    let pool: Pool<_> = checked(builder).build().expect("good options");
+    pool.ready();
+    assert!(pool.check_out().is_err());
+    drop(pool.check_out().expect("a connection"));
+    pool.close();
+}
