@@ -308,6 +308,11 @@ impl<R: Network> ClientDriver<R> {
         closed.iter().for_each(PoolDriver::tell_pending);
     }
 
+    /// How many turns the actions take that are left to be performed.
+    pub(super) fn turns_left(&self) -> u32 {
+        (self.lock().work.queued() / TURN).try_into().unwrap_or(u32::MAX)
+    }
+
     /// Returns whether something is left.
     fn perform_some(self: &Arc<Self>, effects: &mut Effects<R>, is_rest: bool) -> bool {
         let batch = {

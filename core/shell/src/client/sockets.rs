@@ -17,7 +17,7 @@ use cenote_core::wire::Flags;
 use super::driver::ClientDriver;
 use crate::connection::Greeting;
 use crate::runtime::signal::{Signal, Wakers};
-use crate::runtime::{Lock, Network};
+use crate::runtime::{Lock, Network, yield_once};
 
 /// The monitoring sockets of a client, each a task. The machine has two at most for each server: for checks, and for
 /// round-trip times.
@@ -155,7 +155,9 @@ impl<R: Network> SocketTask<R> {
                 if !more_to_come {
                     break;
                 }
-                let next = pace.next(R::now());
+                // Other tasks have their turn even where the next one is there already.
+                yield_once().await;
+                let next = pace.next(1 + driver.turns_left(), R::now());
                 driver.runtime.sleep_until(next).await;
             }
         }
@@ -202,9 +204,10 @@ impl Pace {
         Self { settled: now }
     }
 
-    /// When to read the next, after one that was read now.
-    fn next(&mut self, now: Instant) -> Instant {
-        self.settled = self.settled.max(now) + Self::INTERVAL;
+    /// When to read the next, after one that was read now. It counts for so many, as one does that names fifty new servers
+    /// and leaves turns of work, and for as many as come without a pause at most.
+    fn next(&mut self, count: u32, now: Instant) -> Instant {
+        self.settled = self.settled.max(now) + Self::INTERVAL * count.min(Self::AT_ONCE);
         self.settled.checked_sub(Self::INTERVAL * Self::AT_ONCE).unwrap_or(now)
     }
 }
@@ -230,5 +233,24 @@ impl<R: Network> Default for MonitorSockets<R> {
     fn default() -> Self {
         let table = SocketTable { open: BTreeMap::new(), tasks: 0 };
         Self { table: Mutex::new(table), ended: Signal::default() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use super::Pace;
+
+    #[test]
+    fn some_without_a_pause_and_then_one_in_each_interval() {
+        let begin = Instant::now();
+        let at = |milliseconds| begin + Duration::from_millis(milliseconds);
+        let mut pace = Pace::new(begin);
+        assert!((0..4).all(|_| pace.next(5, begin) <= begin));
+        assert_eq!([pace.next(1, begin), pace.next(5, begin)], [at(100), at(600)]);
+        // What was not used is there later, and no more than that.
+        assert_eq!(pace.next(20, at(9_000)), at(9_000));
+        assert_eq!(pace.next(u32::MAX, at(9_000)), at(11_000));
     }
 }
