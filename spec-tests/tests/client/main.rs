@@ -27,6 +27,8 @@ mod prose_srv;
 mod recording;
 mod release_idle;
 mod replica_set;
+#[cfg(target_os = "linux")]
+mod restless;
 mod sdam_rules;
 #[cfg(unix)]
 mod secrets;
