@@ -2,17 +2,26 @@
 //! that have gone.
 
 use std::collections::BTreeSet;
-use std::time::Instant;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
 
+use bson::rawdoc;
 use cenote_core::address::ServerAddress;
+use cenote_core::client::Selector;
 use cenote_core::uri::srv::SrvRecord;
 use cenote_endpoint::{Endpoint, NameServer, Role, Topology};
 
 use crate::shells::{Shell, on_all_runtimes};
 use crate::srv::{PLAIN, SRV};
-use crate::world::{World, join_at, member, start, until_open, until_so};
+use crate::world::{World, join, join_at, member, start, until_open, until_so};
 
-on_all_runtimes!(members_come_and_go_by_the_hundred, routers_come_and_go_by_the_hundred);
+on_all_runtimes!(
+    members_come_and_go_by_the_hundred,
+    routers_come_and_go_by_the_hundred,
+    a_member_that_never_pauses_does_not_keep_the_others_waiting,
+    nor_does_one_that_names_thirty_others_each_time,
+);
 
 /// How many servers appear in each step, and as many disappear.
 const STEP: usize = 10;
@@ -95,6 +104,52 @@ fn members_come_and_go_by_the_hundred(shell: Shell) {
     });
     let world = World::of(shell, &[&primary], &format!("replicaSet=rs0&{OPTIONS}"));
     crowd.come_and_go(60, &world, &primary, |listed| join_at(&[&primary], listed));
+}
+
+/// One that streams another list of members each millisecond, with names that do not resolve.
+fn a_member_that_never_pauses_does_not_keep_the_others_waiting(shell: Shell) {
+    stream_members(shell, 1);
+}
+
+fn nor_does_one_that_names_thirty_others_each_time(shell: Shell) {
+    stream_members(shell, 30);
+}
+
+/// `new` of them each time.
+fn stream_members(shell: Shell, new: usize) {
+    let (restless, calm) = (member(Role::Primary), member(Role::Secondary));
+    join(&[&restless, &calm]);
+    let world = World::of(shell, &[&restless, &calm], "replicaSet=rs0");
+    world.until_all_known();
+    let (begin, is_over) = (Instant::now(), AtomicBool::new(false));
+    thread::scope(|scope| {
+        let stream = || {
+            let mut names = 0..;
+            while !is_over.load(Ordering::Relaxed) {
+                let name = |number| format!("n{number}.invalid").parse().expect("an address");
+                let stay = [restless.address(), calm.address()];
+                let listed: Vec<_> =
+                    stay.into_iter().chain(names.by_ref().take(new).map(name)).collect();
+                join_at(&[&restless], &listed);
+                thread::sleep(Duration::from_millis(1));
+            }
+        };
+        scope.spawn(stream);
+        while begin.elapsed() < Duration::from_secs(3) {
+            let asked = Instant::now();
+            let mut connection = world.check_out(&Selector::Address(calm.address()));
+            connection.command("admin", &rawdoc! { "ping": 1 }).expect("a reply");
+            assert!(asked.elapsed() < Duration::from_secs(5), "{:?}", asked.elapsed());
+            thread::sleep(Duration::from_millis(10));
+        }
+        is_over.store(true, Ordering::Relaxed);
+    });
+    // Twenty at once, and ten a second.
+    let most = 50.0 + 10.0 * begin.elapsed().as_secs_f64();
+    let told = world.server_events();
+    let beats = told.iter().filter(|name| **name == "ServerHeartbeatSucceeded").count() as f64;
+    assert!((10.0..most).contains(&beats), "{beats} heartbeats, {most} at most");
+    world.client.close();
 }
 
 fn routers_come_and_go_by_the_hundred(shell: Shell) {

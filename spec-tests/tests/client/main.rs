@@ -27,7 +27,7 @@ mod prose_srv;
 mod recording;
 mod release_idle;
 mod replica_set;
-#[cfg(target_os = "linux")]
+#[cfg(all(feature = "loads", target_os = "linux"))]
 mod restless;
 mod sdam_rules;
 #[cfg(unix)]
