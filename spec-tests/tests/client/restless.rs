@@ -362,6 +362,6 @@ fn on_smol() {
 #[test]
 fn on_mio() {
     alone(|| {
-        compare(|uri, calm| measure(|seen| threads(uri, calm, seen), |client| client.close()))
+        compare(|uri, calm| measure(|seen| threads(uri, calm, seen), |client| client.close()));
     });
 }
