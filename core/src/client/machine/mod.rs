@@ -69,12 +69,14 @@ mod input;
 mod inspect;
 mod members;
 mod misuse;
+mod newcomers;
 mod requests;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use self::members::{Member, Newcomers, sort};
+use self::members::{Member, sort};
+use self::newcomers::Newcomers;
 use self::requests::Requests;
 use super::{ClientSettings, SrvPolling};
 use crate::address::ServerAddress;
