@@ -1,4 +1,4 @@
-//! Traces of the Cenote connection pool for those who run it: replay, explanation, pictures, shrinking, and what other
+//! Traces of the Cenote connection pool for its operators: replay, explanation, pictures, shrinking, and what other
 //! options would have done.
 //!
 //! It is deterministic: the same trace gives the same answers.

@@ -528,7 +528,7 @@ fn a_replica_set_is_found_and_each_pool_is_shown() {
     assert!(!file.exists());
 }
 
-/// Who stepped down, who waited, and who was elected.
+/// Which member stepped down, which callers waited, and which member was elected.
 #[test]
 fn a_failover_is_recorded_as_one_story() {
     for shell in ["tokio", "mio"] {
@@ -737,7 +737,7 @@ fn web_server() -> std::net::SocketAddr {
 /// If nothing reads the progress, the summary is not lost.
 #[cfg(target_os = "linux")]
 #[test]
-fn nobody_has_to_hear_how_it_goes() {
+fn progress_may_get_lost() {
     let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
     let mut run = command(&["run", "--ops", "50", "--json"]);
     let output = run.stderr(full.try_clone().unwrap()).output().unwrap();

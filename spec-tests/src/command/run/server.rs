@@ -131,7 +131,7 @@ fn stopped(server: &str) -> Failure {
     format!("stopped before {server} answered").into()
 }
 
-/// With TLS and one user, who has to log in.
+/// With TLS and one user, which has to log in.
 fn mock_server() -> Result<Endpoint, StartError> {
     let settings = Settings {
         auth: true,
