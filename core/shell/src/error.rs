@@ -1,9 +1,9 @@
 //! Errors of the shell, and faults that connectors report.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
-
 use cenote_core::error::{ConnectionError, Stage};
 use thiserror::Error;
+
+use crate::runtime::contain;
 
 /// `close_before` stopped waiting. The pool is closed; some of its connections are still checked out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
@@ -19,7 +19,7 @@ pub struct CloseTimeout {
 /// Asks a connector what is wrong with a connection that is checked in. After a panic the connection counts as
 /// broken.
 pub fn fault<E: Into<ConnectionError>>(ask: impl FnOnce() -> Option<E>) -> Option<ConnectionError> {
-    catch_unwind(AssertUnwindSafe(|| ask().map(Into::into))).unwrap_or_else(|_| {
+    contain(|| ask().map(Into::into)).unwrap_or_else(|| {
         let reason = "the connector panicked when it was asked what is wrong with it";
         Some(ConnectionError::protocol(Stage::Operation, reason))
     })

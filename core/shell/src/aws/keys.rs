@@ -1,11 +1,11 @@
 use std::env::{self, VarError};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use cenote_core::connect::EstablishOptions;
 use cenote_core::error::{ConnectionError, Stage};
 use cenote_core::uri::{Credential, Mechanism};
 
 use super::AwsCredentialProvider;
+use crate::runtime::contain;
 
 /// Whether connections authenticate with keys of AWS.
 pub(crate) fn uses_keys(options: &EstablishOptions) -> bool {
@@ -46,14 +46,14 @@ pub(crate) fn keys(
     provider: Option<&AwsCredentialProvider>,
 ) -> Result<Credential, ConnectionError> {
     let Some(provider) = provider else { return of_environment(env::var) };
-    let credential = match catch_unwind(AssertUnwindSafe(provider)) {
-        Ok(Ok(credential)) => credential,
-        Ok(Err(error)) => {
+    let credential = match contain(provider) {
+        Some(Ok(credential)) => credential,
+        Some(Err(error)) => {
             return Err(
                 wrong(&format!("the provider of keys of AWS failed: {error}")).with_source(error)
             );
         }
-        Err(_) => return Err(wrong("the provider of keys of AWS panicked")),
+        None => return Err(wrong("the provider of keys of AWS panicked")),
     };
     match credential.mechanism {
         Some(Mechanism::MongodbAws) => Ok(credential),

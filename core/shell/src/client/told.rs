@@ -12,8 +12,7 @@ use cenote_core::log::LogSettings;
 use cenote_core::topology;
 
 use crate::log::{OF_ENVIRONMENT, topology as log};
-use crate::runtime::Lock;
-use crate::runtime::contain;
+use crate::runtime::{Lock, contain};
 
 type Subscriber<T> = Box<dyn Fn(&T) + Send + Sync>;
 

@@ -1,4 +1,3 @@
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use std::{process, thread};
@@ -8,6 +7,7 @@ use cenote_core::error::{ConnectionError, Stage};
 use cenote_core::uri::Credential;
 
 use super::{TokenCallback, TokenRequest, environment};
+use crate::runtime::contain;
 
 /// How long a connection waits for a token at most.
 pub(crate) const LONGEST_WAIT: Duration = Duration::from_secs(60);
@@ -118,11 +118,11 @@ impl Tokens {
     }
 
     fn call(&self, request: &TokenRequest) -> Result<AccessToken, ConnectionError> {
-        match catch_unwind(AssertUnwindSafe(|| (self.callback)(request))) {
-            Ok(Ok(token)) if token.is_empty() => Err(failed("returned an empty token")),
-            Ok(Ok(token)) => Ok(token),
-            Ok(Err(error)) => Err(failed(&format!("failed: {error}")).with_source(error)),
-            Err(_) => Err(failed("panicked")),
+        match contain(|| (self.callback)(request)) {
+            Some(Ok(token)) if token.is_empty() => Err(failed("returned an empty token")),
+            Some(Ok(token)) => Ok(token),
+            Some(Err(error)) => Err(failed(&format!("failed: {error}")).with_source(error)),
+            None => Err(failed("panicked")),
         }
     }
 

@@ -1,6 +1,5 @@
 //! Giving a connection back. As for [requests](super::request), the usual cases are apart.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use cenote_core::error::{ConnectionError, Kind};
@@ -10,6 +9,7 @@ use super::driver::{InnerGuard, PoolDriver};
 use super::types::{Operation, PooledSocket};
 use crate::connection::Connector;
 use crate::runtime::Runtime;
+use crate::runtime::contain;
 use crate::runtime::wake_list::WakeList;
 use crate::trace::PanicGuard;
 
@@ -117,7 +117,7 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
         let may_answer = is_given_up || matches!(cause.kind(), Kind::NetworkTimeout { .. });
         let ask = || self.connector().pending_response(&conn.connection);
         // After a panic the connection is not trusted.
-        let pending = || catch_unwind(AssertUnwindSafe(ask)).unwrap_or_default();
+        let pending = || contain(ask).unwrap_or_default();
         match (may_answer && !is_in_doubt).then(pending).flatten() {
             Some(request_id) => Health::PendingResponse { request_id, cause },
             None => Health::Errored(cause),

@@ -4,7 +4,6 @@
 //! A check-out looks at the connection that it would get, and the pool's timer looks at all that are idle: twice a
 //! second, and every two seconds while all of them have been idle for long.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,6 +15,7 @@ use super::inner::PoolInner;
 use super::types::InputContext;
 use super::types::PooledSocket;
 use crate::connection::Connector;
+use crate::runtime::contain;
 use crate::runtime::wake_list::WakeList;
 use crate::runtime::{Runtime, yield_once};
 use crate::trace::PanicGuard;
@@ -125,7 +125,7 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
     /// `None` if something has come since. After a panic the connector knows nothing of the connection.
     fn idle_looks(&self, socket: &mut PooledSocket<R, K>) -> Option<IdleLooks> {
         let ask = || self.connector().has_received(&mut socket.connection);
-        if catch_unwind(AssertUnwindSafe(ask)).unwrap_or(true) {
+        if contain(ask).unwrap_or(true) {
             socket.idle = None;
         }
         socket.idle

@@ -16,10 +16,9 @@ use crate::connection::Connector;
 use crate::connection::interrupt::Interrupt;
 use crate::event::Notification;
 use crate::log;
-use crate::runtime::Runtime;
-use crate::runtime::contain;
 use crate::runtime::reentrancy::ReentrancyGuard;
 use crate::runtime::wake_list::WakeList;
+use crate::runtime::{Runtime, contain};
 
 /// How many notifications a caller tells for others, and a task before it yields: subscribers may take long.
 const TURN: usize = 256;

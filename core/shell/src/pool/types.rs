@@ -39,6 +39,7 @@ pub struct PooledSocket<R: Runtime, K: Connector<R>> {
     pub(super) operation: Operation,
     /// The leak detector knows where it was checked out.
     pub(super) is_tracked: bool,
+    /// `None` if something came since a look.
     pub(super) idle: Option<IdleLooks>,
 }
 

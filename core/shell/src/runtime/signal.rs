@@ -10,8 +10,7 @@ use std::time::Instant;
 
 use slab::Slab;
 
-use crate::runtime::Lock;
-use crate::runtime::contain;
+use crate::runtime::{Lock, contain};
 
 /// Wakes all listeners at once. A listener that is made before the state is looked at misses no
 /// notification.

@@ -7,11 +7,11 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::{fmt, thread};
 
 use super::lookup::{self, Lookup};
+use crate::runtime::contain;
 
 type Ask = dyn Fn(&str, u16) -> io::Result<Vec<SocketAddr>> + Send + Sync;
 
@@ -94,8 +94,8 @@ impl SystemResolver {
     /// What each thread does, until there is nothing left to look up.
     fn run(&self) {
         while let Some(name) = self.next() {
-            let found = catch_unwind(AssertUnwindSafe(|| (self.ask)(&name.0, name.1)));
-            let found = found.unwrap_or_else(|_| Err(io::Error::other("the look-up panicked")));
+            let found = contain(|| (self.ask)(&name.0, name.1));
+            let found = found.unwrap_or_else(|| Err(io::Error::other("the look-up panicked")));
             // A look-up that comes from now on gets a newer answer.
             let lookups = self.queue().asked.remove(&name);
             answer(lookups.into_iter().flatten(), &found);

@@ -1,7 +1,6 @@
 //! The thread that writes.
 
 use std::io;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::Weak;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
@@ -18,6 +17,7 @@ use super::recordable::ChunkWriter;
 use super::signal::Signal;
 use super::sink::OpenSink;
 use super::traces;
+use crate::runtime::contain;
 
 /// How far a file is behind at most.
 const LAG: Duration = Duration::from_secs(1);
@@ -192,6 +192,5 @@ impl<W: ChunkWriter> TraceWriterThread<W> {
 
 /// A writer that panics has failed.
 fn attempt(act: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
-    let panicked = |_| Err(io::Error::other("the writer panicked"));
-    catch_unwind(AssertUnwindSafe(act)).unwrap_or_else(panicked)
+    contain(act).unwrap_or_else(|| Err(io::Error::other("the writer panicked")))
 }

@@ -38,8 +38,8 @@ pub(super) struct Conversation<'m, R: Network> {
     round_trip: Duration,
 }
 
-/// Hello and authentication on an open stream, which is left with the limit of messages that holds until then. The reporter hears of the stages and, when hello is done, of the service
-/// behind a load balancer.
+/// Hello and authentication on an open stream, which keeps the limit of messages of this time: what was agreed is up to the
+/// caller. The reporter hears of the stages and, when hello is done, of the service behind a load balancer.
 pub(super) async fn handshake<R: Network>(
     messages: &mut Messages<R>,
     settings: &Settings,
