@@ -230,7 +230,7 @@ fn a_connection_that_comes_too_late_is_the_next_ones() {
 
 #[test]
 fn close_waits_for_the_last_connection() {
-    check(None, || {
+    check(6, || {
         let world = World::new();
         let held = world.connect();
         let other = thread::spawn(move || drop(held));
@@ -243,7 +243,7 @@ fn close_waits_for_the_last_connection() {
 
 #[test]
 fn close_answers_a_caller_that_waits() {
-    check(4, || {
+    check(3, || {
         let world = World::new();
         let held = world.connect();
         let request = check_out(&world.pool);
