@@ -1,5 +1,5 @@
 //! Three members of a set stream hello as fast as their sockets take it: beside them the application's timers are in time,
-//! commands to another member go on, memory stays as it is, and `close` ends.
+//! commands to another member go on, memory stays as it is, `close` ends, and nothing is left.
 //!
 //! The members have threads of their own, which sleep while their sockets are full. They make the processor busy only as far
 //! as the client reads.
@@ -35,6 +35,9 @@ const LOAD: Duration = Duration::from_millis(750);
 
 /// How often the application's timer is due, and how long it waits between two commands.
 const TICK: Duration = Duration::from_millis(5);
+
+/// How long what a closed client leaves is waited for: much longer than it may take.
+const LEFT: Duration = Duration::from_secs(1);
 
 /// How late timers may be, however little late they are beside a healthy set: a busy machine does as much.
 const LATE: Duration = Duration::from_millis(40);
@@ -249,6 +252,8 @@ struct Figures {
     /// KiB when a third of the load was over, and at its end.
     memory: [u64; 2],
     close: Duration,
+    /// How long threads and open files of the client were left after that.
+    left: Duration,
 }
 
 impl Figures {
@@ -261,14 +266,18 @@ impl Figures {
             && self.checks < 300
             && after < before + 4_096
             && self.close < Duration::from_secs(5)
+            && self.left < Duration::from_millis(100)
     }
 }
 
 impl fmt::Display for Figures {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { late, silence, checks, memory: [before, after], close } = self;
+        let Self { late, silence, checks, memory: [before, after], close, left } = self;
         write!(f, "timers {late:.1?} late, {silence:.1?} without an answer, {checks} checks, ")?;
-        write!(f, "{before} KiB and then {after}, closed in {close:.1?}")
+        write!(
+            f,
+            "{before} KiB and then {after}, closed in {close:.1?}, nothing left {left:.1?} later"
+        )
     }
 }
 
@@ -280,8 +289,32 @@ fn kibibytes() -> u64 {
     number.and_then(|it| it.parse().ok()).expect("a number")
 }
 
+/// Threads that wait for the operating system to answer for names. Nothing can end them before.
+fn resolvers() -> usize {
+    own_threads().filter(|it| it.trim() == "cenote-resolver").count()
+}
+
+/// The names of Cenote's threads.
+fn own_threads() -> impl Iterator<Item = String> {
+    let tasks = fs::read_dir("/proc/self/task").expect("Linux says it").flatten();
+    // One may end meanwhile.
+    let names = tasks.filter_map(|task| fs::read_to_string(task.path().join("comm")).ok());
+    names.filter(|name| name.starts_with("cenote-"))
+}
+
+/// How many threads and open files there are, without those that wait for names: of files two each, at most.
+fn resources() -> [usize; 2] {
+    let files = fs::read_dir("/proc/self/fd").expect("Linux says it").count();
+    let resolvers = resolvers();
+    [own_threads().count().saturating_sub(resolvers), files.saturating_sub(2 * resolvers)]
+}
+
 /// Runs the application, and closes its client.
 fn measure<C>(begin: impl FnOnce(&Arc<Seen>) -> C, close: impl FnOnce(C)) -> Figures {
+    while resolvers() > 0 {
+        thread::sleep(TICK);
+    }
+    let before = resources();
     let (seen, begun) = (Arc::new(Seen::default()), Instant::now());
     let running = begin(&seen);
     let memory = [LOAD / 3, LOAD * 2 / 3].map(|pause| {
@@ -292,12 +325,18 @@ fn measure<C>(begin: impl FnOnce(&Arc<Seen>) -> C, close: impl FnOnce(C)) -> Fig
     seen.is_over.store(true, Ordering::Relaxed);
     close(running);
     let close = ended.elapsed();
+    while std::iter::zip(resources(), before).any(|(now, before)| now > before)
+        && ended.elapsed() < LEFT
+    {
+        thread::sleep(Duration::from_millis(1));
+    }
+    let left = ended.elapsed() - close;
     times.late.sort_unstable();
     let late = times.late[times.late.len() * 99 / 100];
     let moments = [&[begun], &times.answered[..], &[ended]].concat();
     let silence = moments.windows(2).map(|pair| pair[1].saturating_duration_since(pair[0])).max();
     let checks = seen.checks.load(Ordering::Relaxed);
-    Figures { late, silence: silence.unwrap_or(LOAD), checks, memory, close }
+    Figures { late, silence: silence.unwrap_or(LOAD), checks, memory, close, left }
 }
 
 /// Beside a healthy set, and beside each load.
