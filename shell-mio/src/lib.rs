@@ -144,7 +144,7 @@ pub use cenote_shell::builder::BuildError;
 pub use cenote_shell::client::ClientBuildError;
 pub use cenote_shell::connection::interrupt::Interrupter;
 pub use cenote_shell::connection::operation::OperationOptions;
-pub use cenote_shell::connection::{Connector, HandshakeReporter, Lookup};
+pub use cenote_shell::connection::{Connector, HandshakeReporter, IdleProbe, Lookup};
 pub use cenote_shell::error::CloseTimeout;
 pub use cenote_shell::event::PoolEvent;
 pub use cenote_shell::failure::Failure;

@@ -97,7 +97,7 @@ pub use cenote_shell;
 pub use cenote_shell::builder::BuildError;
 pub use cenote_shell::client::ClientBuildError;
 pub use cenote_shell::connection::operation::OperationOptions;
-pub use cenote_shell::connection::{Connector, HandshakeReporter, Interruptible};
+pub use cenote_shell::connection::{Connector, HandshakeReporter, IdleProbe, Interruptible};
 pub use cenote_shell::error::CloseTimeout;
 pub use cenote_shell::event::PoolEvent;
 pub use cenote_shell::failure::Failure;

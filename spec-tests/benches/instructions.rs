@@ -82,7 +82,7 @@ const SCENES: &[Scene] = &[
     }),
     ("pair with a socket through cenote-tokio", 10_000, Some(645), |n| on_tokio::<true>(n)),
     ("the same, not looked at: pair, cenote-tokio", 10_000, None, |n| on_tokio::<false>(n)),
-    ("pair with a socket through cenote-mio", 10_000, Some(655), |n| on_mio::<true>(n)),
+    ("pair with a socket through cenote-mio", 10_000, Some(590), |n| on_mio::<true>(n)),
     ("the same, not looked at: pair, cenote-mio", 10_000, None, |n| on_mio::<false>(n)),
     ("pair of 64 tasks over 8 connections", 12_800, Some(1_760), |n| {
         workload::share_on_tokio(untimed().with_max_pool_size(8), 64, n);

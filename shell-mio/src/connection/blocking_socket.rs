@@ -1,8 +1,9 @@
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::Shutdown;
-use std::sync::Arc;
-use std::time::Duration;
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
 
+use cenote_shell::connection::IdleProbe;
 use cenote_shell::connection::interrupt::Interrupter;
 use cenote_shell::connection::transport_error::TransportError;
 use socket2::SockRef;
@@ -13,9 +14,33 @@ use crate::event_loop::Socket;
 
 /// A socket on which calls block, or not.
 pub(super) struct BlockingSocket {
-    /// Shared with interrupters.
+    /// Shared with interrupters and probes.
     socket: Arc<Socket>,
+    /// Dropped after it.
+    _end: EndOnDrop,
     mode: Mode,
+    /// Until then it counts as silent.
+    silent_until: Instant,
+}
+
+/// How long a socket that was found silent counts as such: a connection in constant use pays for no look.
+const HOT: Duration = Duration::from_millis(1);
+
+/// Ends a socket whose owner has gone while an interrupter or a probe still uses it: to the server it is closed.
+struct EndOnDrop(Weak<Socket>);
+
+impl Drop for EndOnDrop {
+    fn drop(&mut self) {
+        end(&self.0);
+    }
+}
+
+/// Ends all calls on this socket, if it still exists.
+fn end(socket: &Weak<Socket>) {
+    if let Some(socket) = socket.upgrade() {
+        // It fails on a socket that is disconnected already.
+        let _ = socket.sock_ref().shutdown(Shutdown::Both);
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -31,7 +56,9 @@ pub(super) struct Io<'s>(&'s BlockingSocket);
 impl BlockingSocket {
     /// With a socket that does not block.
     pub(super) fn new(socket: Socket) -> Self {
-        Self { socket: Arc::new(socket), mode: Mode::NonBlocking }
+        let socket = Arc::new(socket);
+        let end = EndOnDrop(Arc::downgrade(&socket));
+        Self { socket, _end: end, mode: Mode::NonBlocking, silent_until: Instant::now() }
     }
 
     /// To read and to write.
@@ -112,27 +139,36 @@ impl BlockingSocket {
         }
     }
 
-    /// The socket, unless an interrupter uses it at this moment.
+    /// The socket, unless an interrupter or a probe uses it at this moment.
     pub(super) fn into_socket(self) -> io::Result<Socket> {
-        let interrupted = "the pool has interrupted the connection";
+        let in_use = "the pool interrupts the connection, or looks at it";
         let socket = Arc::into_inner(self.socket);
-        socket.ok_or_else(|| io::Error::new(ErrorKind::ConnectionAborted, interrupted))
+        socket.ok_or_else(|| io::Error::new(ErrorKind::ConnectionAborted, in_use))
     }
 
     /// Whether a read would block. `false` where the operating system cannot tell without other calls.
-    pub(super) fn is_silent(&self) -> bool {
-        os::is_silent(&self.sock_ref())
+    pub(super) fn is_silent(&mut self) -> bool {
+        let now = Instant::now();
+        if now < self.silent_until {
+            return true;
+        }
+        let is_silent = os::is_silent(&self.sock_ref());
+        if is_silent {
+            self.silent_until = now + HOT;
+        }
+        is_silent
+    }
+
+    /// The same, from any thread, if the socket still exists then.
+    pub(super) fn probe(&self) -> IdleProbe {
+        let socket = Arc::downgrade(&self.socket);
+        Box::new(move || socket.upgrade().is_some_and(|socket| os::is_silent(&socket.sock_ref())))
     }
 
     /// Ends all calls on this socket, if it still exists then.
     pub(super) fn interrupter(&self) -> Interrupter {
         let socket = Arc::downgrade(&self.socket);
-        Box::new(move || {
-            if let Some(socket) = socket.upgrade() {
-                // It fails on a socket that is disconnected already.
-                let _ = socket.sock_ref().shutdown(Shutdown::Both);
-            }
-        })
+        Box::new(move || end(&socket))
     }
 }
 
@@ -168,6 +204,7 @@ impl Write for Io<'_> {
 mod tests {
     use std::io::{self, ErrorKind, Read, Write};
     use std::net::{Ipv4Addr, TcpListener, TcpStream};
+    use std::sync::Arc;
     use std::thread;
     use std::time::{Duration, Instant};
 
@@ -250,5 +287,26 @@ mod tests {
             assert_eq!(reading.join().unwrap(), 0);
         });
         interrupt(); // The socket does not exist any more.
+    }
+
+    #[test]
+    fn the_peer_sees_the_end_while_another_thread_looks() {
+        let (socket, mut peer) = connected();
+        let looks = Arc::clone(&socket.socket);
+        drop(socket);
+        peer.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+        assert_eq!(peer.read(&mut [0; 1]).unwrap(), 0);
+        drop(looks);
+    }
+
+    #[test]
+    fn a_probe_tells_silence_from_all_else() {
+        let (socket, mut peer) = connected();
+        assert!(socket.probe()());
+        peer.write_all(&[7]).unwrap();
+        assert!(!socket.probe()());
+        let late = socket.probe();
+        drop(socket);
+        assert!(!late(), "there is nothing to look at");
     }
 }

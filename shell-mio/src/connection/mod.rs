@@ -24,7 +24,7 @@ use cenote_shell::connection::interrupt::Interrupter;
 use cenote_shell::connection::operation::{CommandTimeouts, OperationLimit, OperationOptions};
 use cenote_shell::connection::transport_error::TransportError;
 use cenote_shell::connection::{
-    self, ConnectionParts, OpenedConnection, Reauthentication, Transport,
+    self, ConnectionParts, IdleProbe, OpenedConnection, Reauthentication, Transport,
 };
 
 use self::blocking_socket::{BlockingSocket, Io};
@@ -180,6 +180,10 @@ impl OpenedConnection<EventLoop> for Connection {
             Err(error) if error.kind() == ErrorKind::WouldBlock => None,
             Err(error) => Some(ConnectionError::network(Stage::Operation, error)),
         }
+    }
+
+    fn idle_probe(&self) -> Option<IdleProbe> {
+        Some(self.socket.probe())
     }
 
     fn has_received(&mut self) -> bool {

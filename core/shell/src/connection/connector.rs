@@ -11,6 +11,9 @@ use crate::connection::interrupt::Interrupter;
 use crate::connection::stages::Stages;
 use crate::runtime::Runtime;
 
+/// Whether an idle connection is open, and nothing has come on it: [`Connector::idle_probe`]. Must not block.
+pub type IdleProbe = Box<dyn Fn() -> bool + Send>;
+
 /// Makes and judges connections: what a driver implements that has sockets and a handshake of its
 /// own.
 ///
@@ -114,9 +117,18 @@ pub trait Connector<R: Runtime>: Send + Sync + Sized + 'static {
     /// reason `error`, and the error as the cause.
     ///
     /// Called under the pool's lock: when a check-out is about to get the connection, and every half second
-    /// for all that are idle. It must take less than a microsecond as a rule, and must not block or use the
+    /// for all that are idle, unless a [probe](Self::idle_probe) says that they are silent. It must take less than a microsecond as a rule, and must not block or use the
     /// pool. After a panic the connection counts as broken.
     fn idle_fault(&self, connection: &mut Self::Connection) -> Option<Self::Error> {
+        let _ = connection;
+        None
+    }
+
+    /// A look at an idle connection without the pool's lock, where [`idle_fault`](Self::idle_fault) makes a system call: that
+    /// is then called for those alone that are not silent. `None`, the default, if it makes none.
+    ///
+    /// Called every half second for all that are idle.
+    fn idle_probe(&self, connection: &Self::Connection) -> Option<IdleProbe> {
         let _ = connection;
         None
     }

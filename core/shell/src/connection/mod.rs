@@ -11,7 +11,7 @@ pub mod shortage;
 pub(crate) mod stages;
 pub mod transport_error;
 
-pub use self::connector::{Connector, DrainReporter, HandshakeReporter, Target};
+pub use self::connector::{Connector, DrainReporter, HandshakeReporter, IdleProbe, Target};
 pub use self::interruptible::Interruptible;
 #[cfg(feature = "tls")]
 pub use self::mongo::{

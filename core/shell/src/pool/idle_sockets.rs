@@ -29,7 +29,7 @@ const QUIET_SWEEP_INTERVAL: Duration = Duration::from_secs(2);
 
 const QUIET_AFTER: Duration = Duration::from_secs(10);
 
-/// How many sockets are looked at before the lock is released: a look may be a system call.
+/// How many sockets are looked at before the lock is released.
 const AT_A_TIME: usize = 16;
 
 /// A middlebox may drop a connection that has been idle for this long, without a word. A connection in use was heard of a
@@ -95,13 +95,25 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
             if turn > 0 {
                 yield_once().await;
             }
-            self.close_some(ids, |socket, now| {
-                let first = self.idle_looks(socket).map_or(now, |idle| idle.first);
-                socket.idle = Some(IdleLooks { first, last: now });
-                self.idle_fault(socket)
-            });
+            self.sweep_some(ids);
         }
         if is_quiet { QUIET_SWEEP_INTERVAL } else { SWEEP_INTERVAL }
+    }
+
+    fn sweep_some(self: &Arc<Self>, ids: &[ConnId]) {
+        let mut probes = Vec::new();
+        self.close_some(ids, |id, socket, now| {
+            let first = self.idle_looks(socket).map_or(now, |idle| idle.first);
+            socket.idle = Some(IdleLooks { first, last: now });
+            let probe = contain(|| self.connector().idle_probe(&socket.connection)).flatten();
+            let Some(probe) = probe else { return self.idle_fault(socket) };
+            probes.push((id, probe));
+            None
+        });
+        // Without the lock.
+        probes.retain_mut(|(_, probe)| !contain(probe).unwrap_or(false));
+        let others: Vec<_> = probes.into_iter().map(|(id, _)| id).collect();
+        self.close_some(&others, |_, socket, _| self.idle_fault(socket));
     }
 
     /// Closes the connections that have been idle for as long as one that was idle for long, and then timed out: if that was
@@ -114,7 +126,7 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
         let (idle, _) = self.idle_connections();
         // As a rule those that check-outs would get next are the last.
         for ids in idle.rchunks(AT_A_TIME) {
-            self.close_some(ids, |socket, _| {
+            self.close_some(ids, |_, socket, _| {
                 let is_as_idle = self.idle_looks(socket).is_some_and(|idle| idle.first <= first);
                 let reason = "unused for as long as a connection that timed out without a reply";
                 is_as_idle.then(|| ConnectionError::network(Stage::Operation, reason))
@@ -148,8 +160,11 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
     fn close_some(
         self: &Arc<Self>,
         idle: &[ConnId],
-        fault: impl Fn(&mut PooledSocket<R, K>, Instant) -> Option<ConnectionError>,
+        mut fault: impl FnMut(ConnId, &mut PooledSocket<R, K>, Instant) -> Option<ConnectionError>,
     ) {
+        if idle.is_empty() {
+            return;
+        }
         let panic_guard = PanicGuard::new(&**self);
         let mut inner = self.lock();
         let context = self.context(&inner, true);
@@ -157,7 +172,7 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
         for id in idle {
             // It may be in use by now, or closed.
             let Some(socket) = inner.state.available_mut(*id) else { continue };
-            if let Some(cause) = fault(socket, context.now) {
+            if let Some(cause) = fault(*id, socket, context.now) {
                 self.close_faulty(&mut inner, *id, cause, context, &mut wakes);
             }
         }

@@ -40,7 +40,7 @@ use self::handshake::{Handshake, handshake, with_aws_keys};
 use self::limit::Limit;
 use self::messages::{Messages, hold};
 use self::settings::Settings;
-use super::connector::{Connector, DrainReporter, HandshakeReporter, Target};
+use super::connector::{Connector, DrainReporter, HandshakeReporter, IdleProbe, Target};
 use crate::aws::AwsCredentialProvider;
 use crate::builder::FromUri;
 use crate::connection::interrupt::Interrupter;
@@ -210,7 +210,7 @@ const LOOK_AT_FILES: Duration = Duration::from_secs(1);
 impl<R: Network> MongoConnector<R> {
     /// Does the handshake on a socket that is already connected, such as one through a tunnel: for
     /// a [`Connector`] that opens its own sockets, calls this, and forwards [`Connector::fault`],
-    /// [`Connector::idle_fault`], [`Connector::has_received`], [`Connector::connect_timeout`] and
+    /// [`Connector::idle_fault`], [`Connector::idle_probe`], [`Connector::has_received`], [`Connector::connect_timeout`] and
     /// [`Connector::interrupter`] to this connector's.
     ///
     /// `connectTimeoutMS` from now on limits the whole, and each command has the time that [`MongoConnector`] describes.
@@ -336,6 +336,10 @@ impl<R: Network> Connector<R> for MongoConnector<R> {
 
     fn idle_fault(&self, connection: &mut R::Connection) -> Option<ConnectionError> {
         connection.idle_fault()
+    }
+
+    fn idle_probe(&self, connection: &R::Connection) -> Option<IdleProbe> {
+        connection.idle_probe()
     }
 
     fn has_received(&self, connection: &mut R::Connection) -> bool {

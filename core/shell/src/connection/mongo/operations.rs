@@ -9,6 +9,7 @@ use super::handshake::Conversation;
 use super::messages::Messages;
 use super::reauthentication::{Reauthentication, still_required};
 use super::transport::Transport;
+use crate::connection::IdleProbe;
 use crate::connection::interrupt::Interrupter;
 use crate::connection::operation::{CommandTimeouts, OperationLimit, OperationOptions};
 use crate::connection::transport_error::TransportError;
@@ -62,6 +63,11 @@ pub trait OpenedConnection<R: Network>: Send + Sized + 'static {
 
     /// As [`Connector::idle_fault`](crate::connection::Connector::idle_fault).
     fn idle_fault(&mut self) -> Option<ConnectionError>;
+
+    /// As [`Connector::idle_probe`](crate::connection::Connector::idle_probe).
+    fn idle_probe(&self) -> Option<IdleProbe> {
+        None
+    }
 
     /// As [`Connector::has_received`](crate::connection::Connector::has_received).
     fn has_received(&mut self) -> bool;

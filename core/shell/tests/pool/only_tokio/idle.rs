@@ -1,11 +1,13 @@
 //! When the sockets of idle connections are looked at.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::mpsc::channel;
+use std::sync::{Arc, OnceLock};
+use std::thread;
 use std::time::Duration;
 
 use cenote_core::error::{ConnectionError, Stage};
-use cenote_shell::connection::{Connector, HandshakeReporter, Target};
+use cenote_shell::connection::{Connector, HandshakeReporter, IdleProbe, Target};
 use cenote_tokio::{Builder, Pool, Tokio};
 use tokio::time::sleep;
 
@@ -16,6 +18,9 @@ use super::world::checked;
 struct Peer {
     looks: Arc<AtomicU32>,
     has_closed: Arc<AtomicBool>,
+    /// A look is a system call: it is probed first.
+    is_probed: bool,
+    pool: Arc<OnceLock<Pool<Self>>>,
 }
 
 impl Connector<Tokio> for Peer {
@@ -32,6 +37,18 @@ impl Connector<Tokio> for Peer {
         self.looks.fetch_add(1, Ordering::Relaxed);
         let has_closed = self.has_closed.load(Ordering::Relaxed);
         has_closed.then(|| ConnectionError::network(Stage::Operation, "closed by the peer"))
+    }
+
+    fn idle_probe(&self, (): &()) -> Option<IdleProbe> {
+        let own = self.clone();
+        let probe = move || {
+            let (found, finds) = channel();
+            let pool = own.pool.get().expect("a pool").clone();
+            thread::spawn(move || found.send(pool.snapshot().total));
+            finds.recv_timeout(Duration::from_secs(30)).expect("the lock is free");
+            !own.has_closed.load(Ordering::Relaxed)
+        };
+        self.is_probed.then(|| Box::new(probe) as IdleProbe)
     }
 }
 
@@ -70,4 +87,17 @@ async fn a_pool_that_is_not_used_is_looked_at_less_often() {
     peer.has_closed.store(true, Ordering::Relaxed);
     assert_eq!(looks_within(2).await, 1);
     assert_eq!(pool.snapshot().total, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_connection_that_a_probe_finds_silent_is_not_looked_at() {
+    let peer = Peer { is_probed: true, ..Peer::default() };
+    let pool = pool(&peer);
+    assert!(peer.pool.set(pool.clone()).is_ok());
+    drop(pool.check_out().await.expect("a connection"));
+    sleep(Duration::from_secs(2)).await;
+    assert_eq!(peer.looks.load(Ordering::Relaxed), 0);
+    peer.has_closed.store(true, Ordering::Relaxed);
+    sleep(Duration::from_secs(1)).await;
+    assert_eq!((peer.looks.load(Ordering::Relaxed), pool.snapshot().total), (1, 0));
 }
