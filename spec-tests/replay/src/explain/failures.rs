@@ -189,7 +189,7 @@ impl Explainer {
                 0 => format!(
                     " None looks like a leak: {usual}, so there was more work than connections."
                 ),
-                count => format!(" {count} of them look like leaks: {usual}."),
+                count => format!(" {count} of them are slow or leaked: {usual}."),
             }
         });
         format!(" Held longest{listed}.{}", verdict.unwrap_or_default())
@@ -237,7 +237,7 @@ impl Typical {
     }
 }
 
-/// A use that is this many times as long as the median looks like a leak.
+/// A use that is this many times as long as the median is slow, or leaked.
 const LEAK_FACTOR: u32 = 20;
 const LISTED: usize = 3;
 const REMEMBERED: usize = 512;

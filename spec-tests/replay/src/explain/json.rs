@@ -18,8 +18,8 @@ impl Findings {
     pub fn json(&self, slowest: usize) -> Value {
         let groups = self.groups.iter().map(|(group, members)| self.group_json(group, members));
         let slowest = self.slowest.iter().take(slowest).map(|wait| self.wait_json(wait));
-        let held = self.leaks.held.iter();
-        let (leaked, held): (Vec<_>, Vec<_>) = held.partition(|it| self.leaks.looks_leaked(it));
+        let (leaked, held): (Vec<_>, Vec<_>) =
+            self.leaks.held().partition(|it| self.leaks.looks_leaked(it));
         let uses =
             |uses: Vec<&Use>| uses.into_iter().map(|it| self.use_json(it)).collect::<Vec<_>>();
         json!({
@@ -43,7 +43,7 @@ impl Findings {
                 "limitFrom": self.leaks.source,
                 "leaked": uses(leaked),
                 "inUseAtEnd": uses(held),
-                "onlySlow": uses(self.leaks.slow.iter().collect()),
+                "onlySlow": uses(self.leaks.slow().collect()),
             },
             "clears": self.analysis.clears.all.iter().map(|it| self.clear_json(it)).collect::<Vec<_>>(),
             "refusedInputs": self.analysis.refused,

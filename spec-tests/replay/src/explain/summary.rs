@@ -9,11 +9,12 @@ use cenote_core::pool::Instant;
 use cenote_core::trace::TraceHeader;
 
 use super::analysis::{Analysis, Group, Members, Requests, Use};
-use super::leaks::Leaks;
+use super::leaks::{Ended, Leaks};
 use super::paragraph;
 use super::statistics::{Intervals, Quantiles, Sample};
 use super::wait::{Counts, Failure, Obstacle, Outcome, Wait};
 use crate::clock::Clock;
+use crate::holders::Activity;
 use crate::step_reader::StepReader;
 use crate::text::{counted, grouped, span};
 use crate::topology::{Reason, ServerHistory};
@@ -36,6 +37,8 @@ pub struct Findings {
     pub(super) leaks: Leaks,
     max_pool_size: Option<u32>,
     max_connecting: u32,
+    /// The connections that are being established at the end: since when, and the stage; the oldest first.
+    pending: Vec<(Instant, String)>,
     /// What became of the server of the pool, if that is known.
     server: Option<ServerHistory>,
 }
@@ -61,11 +64,10 @@ impl Findings {
         };
         let (waits, uses) = (durations(&analysis.waits), durations(&analysis.uses));
         let ended = analysis.long_uses.take_sorted();
-        let longest = ended.first().map(|ended| ended.held(end));
         let leaks = Leaks::new(
             holders.connections.iter().filter_map(|(&number, it)| Use::of(number, it, holders)),
             ended,
-            (uses.median(), longest),
+            Ended::of(&analysis.uses, uses.median()),
             (longer_than, options.leak_detection_threshold),
             end,
         );
@@ -73,6 +75,10 @@ impl Findings {
             clear.because =
                 server.as_ref().and_then(|server| server.lost_at(clear.at, clear.follows));
         }
+        let pending = holders.connections.iter().filter(|(_, it)| it.activity == Activity::Pending);
+        let mut pending: Vec<_> =
+            pending.map(|(&number, it)| (it.since, holders.stage(number, end))).collect();
+        pending.sort();
         let mut groups: Vec<_> = std::mem::take(&mut analysis.groups).into_iter().collect();
         // Failures first, and the most frequent ones of these.
         groups.sort_by_key(|(group, members)| {
@@ -93,6 +99,7 @@ impl Findings {
             analysis,
             max_pool_size: pool.snapshot().max_pool_size,
             max_connecting: pool.snapshot().max_connecting,
+            pending,
             server,
         }
     }
@@ -315,12 +322,19 @@ impl Findings {
                  lists them"
             );
         }
+        let (unclear, open) = (self.leaks.unclear().count(), self.leaks.open.len());
+        if let Some(told) = self.leaks.tell_unclear().filter(|_| 2 * unclear >= open) {
+            return told;
+        }
         let uses = Compared::of(&self.analysis.uses, during);
         if let Some((then, otherwise)) = uses.slower() {
             return format!(
                 "slow uses: half of them took more than {then} then, {otherwise} otherwise; look at the \
                  server and at the callers"
             );
+        }
+        if let Some(heavy) = self.leaks.tell_heavy(&self.analysis.uses, during) {
+            return format!("{heavy}; look at the server and at the callers");
         }
         format!(
             "more work than connections: {}; half of the uses {}",
@@ -337,21 +351,47 @@ impl Findings {
                  the network and the server"
             );
         }
+        let median = times.then.median().or_else(|| times.otherwise.median());
+        if let Some(stuck) = self.tell_stuck(median) {
+            return format!("slow establishment: {stuck}; look at the network and the server");
+        }
         let created = self.analysis.created.items().iter().filter(|&&at| during.contains(at));
         let created = created.count() as u64 * self.analysis.created.stride();
-        let median = times.then.median().or_else(|| times.otherwise.median());
         let limit = median.filter(|median| !median.is_zero()).map(|median| {
             let rate = f64::from(self.max_connecting) / median.as_secs_f64();
             let rate = grouped(rate.round() as u64);
             format!(", so maxConnecting={} allows {rate} a second", self.max_connecting)
         });
+        let (what, whose) = match created {
+            0 => ("new connections: none was begun then".to_owned(), "those before"),
+            1 => ("many new connections: 1 was created then".to_owned(), "them"),
+            many => (format!("many new connections: {} were created then", grouped(many)), "them"),
+        };
         format!(
-            "many new connections: {} then, half of them {}{}; {}",
-            counted(created, "was created", "were created"),
+            "{what}, half of {whose} {}{}; {}",
             times.tell("took more than"),
             limit.unwrap_or_default(),
             self.rates(&self.analysis.arrivals, during)
         )
+    }
+
+    /// What is being established at the end, if it takes much longer than establishments took.
+    fn tell_stuck(&self, usual: Option<Duration>) -> Option<String> {
+        let (since, stage) = self.pending.first()?;
+        let age = self.leaks.end.saturating_since(*since);
+        if usual.is_some_and(|usual| age <= SLOWER * usual) {
+            return None;
+        }
+        let before = match usual {
+            Some(usual) => format!("half of those before took more than {}", span(usual)),
+            None => "none was established before".to_owned(),
+        };
+        let are = if self.pending.len() == 1 { "is" } else { "are" };
+        Some(format!(
+            "{} {are} being established when the trace ends, the oldest for {}{stage}; {before}",
+            grouped(self.pending.len() as u64),
+            span(age)
+        ))
     }
 
     fn paused(&self) -> Option<String> {

@@ -91,6 +91,27 @@ fn the_first_lines_say_what_happened_and_why() {
     }
 }
 
+/// As in a dump that is written then: what is slow has not ended yet.
+#[test]
+fn at_the_first_time_out_no_slow_use_is_called_a_leak() {
+    for (case, expected) in [
+        ("too-small", "-> more work than connections: 2,900 requests a second then"),
+        ("leak", "-> a leak: 9 of 10 connections were checked out since 03:07:01.318"),
+        (
+            "slow-server",
+            "-> slow uses: 13 of 17 held 90 % of the connections' time then; checked out at \
+             src/orders.rs:41:32 (8), src/stock.rs:19:24 (4), ",
+        ),
+        (
+            "storm",
+            "-> many new connections: 7 were created then, half of them took more than 27.6 ms",
+        ),
+    ] {
+        let summary = told(case, &["--explain", "--until", "event=ConnectionCheckOutFailed"]);
+        assert!(flat(&summary).contains(expected), "{expected}: {summary}");
+    }
+}
+
 #[test]
 fn one_wait_is_explained_whatever_its_outcome() {
     let waited = |case: &str, waiter: &str| told(case, &["--explain", "--waiter", waiter]);

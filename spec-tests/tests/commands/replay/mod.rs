@@ -188,7 +188,7 @@ fn failed_check_outs_are_explained() {
         assert_eq!(leaky.contains(expected), expected != "Maxpoolsize", "{expected}");
     }
     assert!(leaky.contains("its wait timed out. In the way was maxPoolSize: 5 of 5 in use"));
-    assert!(leaky.contains(" of them look like leaks: the median use before took "));
+    assert!(leaky.contains(" of them are slow or leaked: the median use before took "));
 
     let busy = folder.record("busy.bson", "--connections 5 --tasks 400");
     assert!(explained(&busy).contains("None looks like a leak"));
