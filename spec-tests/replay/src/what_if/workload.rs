@@ -12,6 +12,8 @@ use cenote_core::trace::{TraceError, TraceHeader, Traced};
 
 use super::outcome::{Outcome, Tally};
 use super::run::{Clear, Event, FailedOpening, Opening, Use, Warm};
+use crate::clock::{Clock, UtcOffset};
+use crate::explain::{Analysis, Findings};
 use crate::holders::Activity;
 use crate::step_reader::{StepReader, View};
 
@@ -30,6 +32,8 @@ pub struct Workload {
     pub(crate) events: Vec<(Instant, Event)>,
     pub(crate) clears: Vec<Clear>,
     recorded: Outcome,
+    /// How many connections look leaked at the end.
+    leaked: usize,
     lost: bool,
 }
 
@@ -91,8 +95,15 @@ impl Workload {
         let header = steps.header().clone();
         let (start, is_new) = (header.start, header.is_new);
         let mut reader = WorkloadReader::new(header, steps.pool(), start, is_new);
-        let each = steps.each(|view| reader.add(view));
-        Ok((reader.finish(), each.err()))
+        let clock = Clock::new(steps.header(), UtcOffset::default());
+        let mut analysis = Analysis::new(0);
+        let each = steps.each(|view| {
+            analysis.add(view, true);
+            reader.add(view)
+        });
+        let findings = Findings::new(analysis, &steps, clock, None, None);
+        let leaked = findings.leaked().count();
+        Ok((Self { leaked, ..reader.finish() }, each.err()))
     }
 
     /// The trace's header.
@@ -108,6 +119,11 @@ impl Workload {
     /// What became of the requests in the trace.
     pub const fn recorded(&self) -> &Outcome {
         &self.recorded
+    }
+
+    /// How many connections look leaked when the trace ends.
+    pub const fn leaked(&self) -> usize {
+        self.leaked
     }
 
     /// The time from the beginning to the end.
@@ -252,6 +268,7 @@ impl WorkloadReader {
             events: Vec::new(),
             clears: Vec::new(),
             recorded: Outcome::default(),
+            leaked: 0,
             lost: false,
         };
         let mut reader = Self {

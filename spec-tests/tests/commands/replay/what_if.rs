@@ -74,10 +74,13 @@ fn a_picture() {
     assert!(html.contains("maxPoolSize=40") && html.contains("incident.bson"));
 }
 
+/// Too many tasks.
+const BUSY: &str = "--steps 3000 --connections 5 --tasks 40 --failure-every 500";
+
 #[test]
 fn advice_names_a_pool() {
     let folder = Folder::new();
-    let trace = folder.traffic("traffic.bson");
+    let trace = folder.record("traffic.bson", BUSY);
     let told = good(&["replay", text(&trace), "--advise", "p50 wait < 1 ms"]);
     assert!(told.contains("goal       p50 wait < 1 ms, not kept as recorded: "), "{told}");
     let size = |name: &str| row(&told, name)[0].parse::<u32>().expect("a size");
@@ -94,7 +97,7 @@ fn advice_names_a_pool() {
 #[test]
 fn no_pool_keeps_an_impossible_goal() {
     let folder = Folder::new();
-    let trace = folder.traffic("traffic.bson");
+    let trace = folder.record("traffic.bson", BUSY);
     let told = good(&["replay", text(&trace), "--advise", "max wait < 1 us"]);
     assert_eq!(row(&told, "the trace"), ["no", "pool"]);
     assert!(told.contains("\nthe trace: with as many connections as are asked for"), "{told}");
@@ -109,6 +112,21 @@ fn other_incidents_are_no_limit_of_the_server() {
         let told = good(&["replay", &trace, "--what-if", "maxPoolSize=40"]);
         assert!(!told.contains("\nserver "), "{case}: {told}");
     }
+}
+
+/// Nor is one more connection.
+#[test]
+fn no_size_is_a_cure_of_a_leak() {
+    let folder = Folder::new();
+    let trace = incident(&folder, "leak");
+    let leaks = "\nleaks      9 connections were not checked in when the trace ends";
+    for arguments in [["--what-if", "maxPoolSize=40"], ["--advise", "time-outs < 1 %"]] {
+        let told = good(&[&["replay", trace.as_str()][..], &arguments].concat());
+        assert!(told.contains(leaks) && told.contains(", and no size cures that\n"), "{told}");
+    }
+    let told = good(&["replay", &trace, "--advise", "time-outs < 1 %", "--json"]);
+    let told: Value = serde_json::from_str(&told).expect("JSON");
+    assert_eq!((&told["leaked"], &told["advice"]), (&9.into(), &Value::Array(Vec::new())));
 }
 
 #[test]
