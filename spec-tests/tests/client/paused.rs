@@ -31,7 +31,7 @@ fn a_paused_client_does_not_blame_a_healthy_server() {
         return ping_until_end_of_input(shell.expect("a runtime"), &uri);
     }
     let endpoint = standalone();
-    let uri = format!("{}?connectTimeoutMS=1000&heartbeatFrequencyMS=500", endpoint.uri());
+    let uri = format!("{}?connectTimeoutMS=2000&heartbeatFrequencyMS=500", endpoint.uri());
     let clients = ["Tokio", "Mio", "Smol"].map(|shell| (shell, start(shell, &uri)));
     for _ in 0..STOPS {
         thread::sleep(Duration::from_millis(600));
