@@ -13,10 +13,20 @@ impl CommandError {
     /// nothing about the server. A reply without a usable `ok` did not succeed.
     #[must_use]
     pub fn from_reply(reply: &RawDocument) -> Option<Self> {
-        if !is_ok(reply) {
+        // In one pass: each reply is asked.
+        let (mut ok, mut write_concern) = (None, None);
+        for element in reply.iter_elements().map_while(Result::ok) {
+            let found = match element.key().as_str() {
+                "ok" => &mut ok,
+                "writeConcernError" => &mut write_concern,
+                _ => continue,
+            };
+            *found = found.or(element.value().ok());
+        }
+        if !ok.is_some_and(is_true) {
             return Some(Self::from_parts(ReplyPart::Command, reply, reply));
         }
-        let write_concern = field(reply, "writeConcernError")?.as_document()?;
+        let write_concern = write_concern?.as_document()?;
         Some(Self::from_parts(ReplyPart::WriteConcern, write_concern, reply))
     }
 
@@ -29,10 +39,10 @@ impl CommandError {
     /// use cenote_core::error::CommandError;
     ///
     /// let twice = rawdoc! { "index": 1, "code": 11000, "errmsg": "duplicate key" };
-    /// let reply = rawdoc! { "ok": 1, "n": 1, "writeErrors": [twice] };
-    /// assert!(CommandError::from_reply(&reply).is_none());
-    /// let refused: Vec<_> = CommandError::of_writes(&reply).collect();
-    /// assert_eq!((refused[0].0, refused[0].1.code), (Some(1), Some(11000)));
+    /// let late = rawdoc! { "code": 64, "errmsg": "waiting for replication timed out" };
+    /// let reply = rawdoc! { "ok": 1, "n": 1, "writeErrors": [twice], "writeConcernError": late };
+    /// let refused = CommandError::of_writes(&reply).map(|(index, error)| (index, error.code));
+    /// assert!(refused.eq([(Some(1), Some(11000)), (None, Some(64))]));
     /// ```
     pub fn of_writes(reply: &RawDocument) -> impl Iterator<Item = (Option<usize>, Self)> {
         let writes = write_errors(reply).map(move |error| {
@@ -107,12 +117,12 @@ fn write_errors(reply: &RawDocument) -> impl Iterator<Item = &RawDocument> {
     errors.into_iter().flatten().filter_map(|it| it.ok()?.as_document())
 }
 
-fn is_ok(reply: &RawDocument) -> bool {
-    match field(reply, "ok") {
-        Some(RawBsonRef::Boolean(ok)) => ok,
-        Some(value) => number::as_f64(value).is_some_and(|ok| ok != 0.0 && !ok.is_nan()),
-        None => false,
+/// As the value of `ok`.
+fn is_true(value: RawBsonRef<'_>) -> bool {
+    if let RawBsonRef::Boolean(ok) = value {
+        return ok;
     }
+    number::as_f64(value).is_some_and(|ok| ok != 0.0 && !ok.is_nan())
 }
 
 fn labels(reply: &RawDocument) -> Vec<String> {
