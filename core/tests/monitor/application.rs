@@ -117,9 +117,9 @@ fn a_server_that_refuses_logins_is_asked_anew() {
     let reply = rawdoc! { "ok": 0, "errmsg": "not now", "code": 18 };
     let reply = CommandError::from_reply(&reply).expect("a refusal");
     let error = ConnectionError::command(Stage::Authentication, reply);
-    let mut pauses = Vec::new();
-    for _ in 0..6 {
-        failed(&mut world, &error);
+    let mut socket = 0;
+    let mut pause = |world: &mut World| {
+        failed(world, &error);
         assert_eq!(world.kind(), None);
         let begin = world.now;
         world.feed(Input::RequestCheck);
@@ -128,10 +128,16 @@ fn a_server_that_refuses_logins_is_asked_anew() {
             if world.until_due().reason == DeadlineReason::Check {
                 let opened =
                     world.done().pop().and_then(|it| it.strip_prefix("open ")?.parse().ok());
-                world.opened(opened.expect("a socket"), &primary(1));
+                socket = opened.expect("a socket");
+                world.opened(socket, &primary(1));
             }
         }
-        pauses.push(world.now.saturating_since(begin).as_millis());
-    }
+        (world.now.saturating_since(begin).as_millis(), socket)
+    };
+    let pauses = [(); 6].map(|()| pause(&mut world).0);
     assert_eq!(pauses, [500, 500, 1000, 2000, 4000, 8000]);
+    // Until it is found as it was.
+    let (_, streams) = pause(&mut world);
+    world.replied(streams, &primary(2), true);
+    assert_eq!(pause(&mut world).0, 500);
 }

@@ -33,6 +33,17 @@ fn a_set_of_another_name() {
 }
 
 #[test]
+fn a_hundred_servers_are_believed() {
+    let hosts: Vec<_> = (0..100).map(|number| format!("m{number}:27017")).collect();
+    let hosts: Vec<_> = ["a:27017"].into_iter().chain(hosts.iter().map(String::as_str)).collect();
+    for (named, servers) in [(100, 100), (101, 1)] {
+        let mut world = World::new("mongodb://a/?replicaSet=rs");
+        world.reply("a", &member("rs", "primary", &hosts[..named]));
+        assert_eq!(world.servers.len(), servers, "{named}");
+    }
+}
+
+#[test]
 fn a_set_that_changes_its_name() {
     let mut world = World::new("mongodb://a");
     world.reply("a", &member("rs", "primary", &["a:27017", "b:27017"]));

@@ -20,6 +20,7 @@ use crate::shells::{ClientSetup, Shell, on_all_runtimes};
 
 on_all_runtimes!(
     what_is_wrong_with_a_file_is_said_without_its_bytes,
+    a_malformed_authority_is_refused,
     what_can_be_read_is_read,
     files_that_change_are_read_again,
     a_certificate_of_version_1_will_do_where_any_does,
@@ -98,6 +99,18 @@ fn what_is_wrong_with_a_file_is_said_without_its_bytes(shell: Shell) {
             assert!(!shows(&texts(&error), &secret), "{reason}: {error:?}");
         }
     }
+}
+
+/// A section that is whole, of what is no certificate.
+fn a_malformed_authority_is_refused(shell: Shell) {
+    let endpoint = Endpoint::start(Settings::default(), ListenOptions::with_tls()).expect("a port");
+    let folder = tempdir().expect("a folder");
+    let file = folder.path().join("ca.pem");
+    let text = "-----BEGIN CERTIFICATE-----\nbm90IFguNTA5\n-----END CERTIFICATE-----\n";
+    fs::write(&file, text).expect("a file");
+    let uri = uri(&endpoint, "tlsCAFile", &file);
+    let error = shell.build_client(&uri, ClientSetup::default()).err().expect("it is none");
+    assert!(error.to_string().contains("a certificate in it is malformed"), "{error}");
 }
 
 fn can_ping(shell: Shell, uri: &str) -> bool {

@@ -184,6 +184,11 @@ fn invalid_replies(shell: Shell) {
         assert_eq!((error.stage(), error.kind()), (Stage::Hello, &kind), "{text}: {error}");
         assert_eq!(error.is_overload(), kind == Kind::Network, "{text}");
     }
+    let settings = Settings { auth: true, users: vec![User::new("a", "b")], ..Settings::default() };
+    let logins = Endpoint::start(settings, ListenOptions::default()).expect("it starts");
+    set(&logins, at(Fault::Length { value: 2 << 20 }, "saslContinue"));
+    let error = refusal(&pool(shell, &format!("mongodb://a:b@{}/", logins.address())).0);
+    assert_eq!((error.stage(), error.kind()), (Stage::Authentication, &Kind::Protocol), "{error}");
     set(&endpoint, at(Fault::Drip { bytes: 7, every: Duration::from_millis(1) }, "isMaster"));
     assert!(ping(&pool(shell, &endpoint.uri()).0), "slow is not wrong");
 }
