@@ -104,18 +104,28 @@ impl Leaks {
         self.ended.first().is_none_or(|longest| open.held(self.end) > longest.held(self.end))
     }
 
-    /// Slow or leaked: held for longer than every use that ended, and for much longer than usual, but that is all that
-    /// the trace shows.
-    pub(super) fn unclear(&self) -> impl Iterator<Item = &Use> {
+    /// Those in use at the end that were checked out by then.
+    fn open_since(&self, by: Instant) -> impl Iterator<Item = &Use> {
+        self.open.iter().filter(move |open| open.since <= by)
+    }
+
+    /// Slow or leaked, of those that were checked out by then: held for longer than every use that ended, and for much longer
+    /// than usual, but that is all that the trace shows.
+    fn unclear(&self, by: Instant) -> impl Iterator<Item = &Use> {
         let usual = LEAK_FACTOR * self.uses.median.unwrap_or_default();
-        self.open.iter().filter(move |open| {
+        self.open_since(by).filter(move |open| {
             self.is_longest(open) && !self.looks_leaked(open) && open.held(self.end) > usual
         })
     }
 
-    /// How many of them there are, and for how long they were held.
-    pub(super) fn tell_unclear(&self) -> Option<String> {
-        let held: Vec<_> = self.unclear().map(|open| open.held(self.end)).collect();
+    /// Whether half of those that were checked out by then are slow or leaked, or more.
+    pub(super) fn are_unclear(&self, by: Instant) -> bool {
+        2 * self.unclear(by).count() >= self.open_since(by).count()
+    }
+
+    /// How many there are that are slow or leaked, and for how long they were held.
+    pub(super) fn tell_unclear(&self, by: Instant) -> Option<String> {
+        let held: Vec<_> = self.unclear(by).map(|open| open.held(self.end)).collect();
         let (oldest, youngest) = (held.first()?, held.last()?);
         let count = counted(held.len() as u64, "use was open", "uses were open");
         let times = if span(*oldest) == span(*youngest) {
@@ -123,25 +133,26 @@ impl Leaks {
         } else {
             format!("{} to {}", span(*youngest), span(*oldest))
         };
-        let places = places(self.unclear());
+        let places = places(self.unclear(by));
         Some(format!(
             "{count} when the trace ends, for {times}, longer than any that ended{places}: slow or leaked; \
              it ends too early to tell"
         ))
     }
 
-    /// The uses of more than 20 times the median that ended in this time or are open, if they held most of the time of the
-    /// connections.
+    /// The uses of more than 20 times the median that ended in this time, or are open and were checked out `by` then, if
+    /// they held most of the time of the connections.
     pub(super) fn tell_heavy(
         &self,
         sample: &Sample<(Instant, Duration)>,
         during: &Intervals,
+        by: Instant,
     ) -> Option<String> {
         let usual = LEAK_FACTOR * self.uses.median?;
         let is_then = |at: Instant| during.contains(at);
         let ended = sample.items().iter().filter(|&&(at, _)| is_then(at));
         let ended = ended.map(|&(_, held)| (held, self.uses.stride));
-        let open = self.open.iter().map(|open| (open.held(self.end), 1));
+        let open = self.open_since(by).map(|open| (open.held(self.end), 1));
         let (mut all, mut heavy) = (Share::default(), Share::default());
         for (held, count) in ended.chain(open) {
             all.add(held, count);
@@ -153,7 +164,7 @@ impl Leaks {
             return None;
         }
         let longest = self.ended.iter().filter(|it| it.until.is_some_and(|(at, _)| is_then(at)));
-        let longest = longest.chain(&self.open).filter(|it| it.held(self.end) > usual);
+        let longest = longest.chain(self.open_since(by)).filter(|it| it.held(self.end) > usual);
         Some(format!(
             "slow uses: {} of {} held {:.0} % of the connections' time then{}",
             grouped(heavy.count),
@@ -190,7 +201,7 @@ impl Leaks {
                 )
             }
         };
-        if let Some(unclear) = self.tell_unclear() {
+        if let Some(unclear) = self.tell_unclear(self.end) {
             let _ = write!(text, "; {unclear}");
         } else if held > leaked {
             let _ = write!(text, "; {} in use at the end for more than {limit}", held - leaked);
@@ -344,7 +355,8 @@ mod tests {
         assert_eq!(leaks.leaked().count(), 0);
         let told = "10 uses were open when the trace ends, for 302 ms to 311 ms, longer than any that ended; \
                     checked out at orders.rs:22 (10): slow or leaked; it ends too early to tell";
-        assert_eq!(leaks.tell_unclear().as_deref(), Some(told));
+        assert_eq!(leaks.tell_unclear(at(10_200)).as_deref(), Some(told));
+        assert_eq!(leaks.tell_unclear(at(9_000)), None, "waits before have another cause");
         assert_eq!(leaks.line(), format!("none; {told}"));
     }
 
@@ -366,9 +378,10 @@ mod tests {
         let slow: Vec<_> =
             (0..10).map(|n| used(n, 1_000 * n, Some(1_000 * n + 9_000), "orders.rs:22")).collect();
         let (leaks, sample) = leaks(10_000, &slow, &[], 20_000);
-        let told = leaks.tell_heavy(&sample, &Intervals::of(&[(at(0), at(20_000))]));
+        let told = leaks.tell_heavy(&sample, &Intervals::of(&[(at(0), at(20_000))]), at(20_000));
         assert_eq!(told, None, "they held 69 %");
-        let told = leaks.tell_heavy(&sample, &Intervals::of(&[(at(9_000), at(20_000))]));
+        let told =
+            leaks.tell_heavy(&sample, &Intervals::of(&[(at(9_000), at(20_000))]), at(20_000));
         let heavy = "slow uses: 10 of 1,010 held 96 % of the connections' time then; checked out at \
                      orders.rs:22 (10)";
         assert_eq!(told.as_deref(), Some(heavy));

@@ -304,7 +304,7 @@ impl Findings {
             (Group::Failed(Failure::Paused(Some(_)) | Failure::Cleared(_), _), _) => self.paused(),
             (_, Some(Obstacle::MaxPoolSize)) => Some(self.too_few(members, &during)),
             (_, Some(Obstacle::Establishments | Obstacle::OwnConnection)) => {
-                Some(self.establishing(&during))
+                Some(self.establishing(members, &during))
             }
             (_, Some(Obstacle::LateReply | Obstacle::Pacing | Obstacle::Queue) | None) => None,
         }
@@ -322,8 +322,8 @@ impl Findings {
                  lists them"
             );
         }
-        let (unclear, open) = (self.leaks.unclear().count(), self.leaks.open.len());
-        if let Some(told) = self.leaks.tell_unclear().filter(|_| 2 * unclear >= open) {
+        let unclear = self.leaks.tell_unclear(members.last);
+        if let Some(told) = unclear.filter(|_| self.leaks.are_unclear(members.last)) {
             return told;
         }
         let uses = Compared::of(&self.analysis.uses, during);
@@ -333,7 +333,7 @@ impl Findings {
                  server and at the callers"
             );
         }
-        if let Some(heavy) = self.leaks.tell_heavy(&self.analysis.uses, during) {
+        if let Some(heavy) = self.leaks.tell_heavy(&self.analysis.uses, during, members.last) {
             return format!("{heavy}; look at the server and at the callers");
         }
         format!(
@@ -343,7 +343,7 @@ impl Findings {
         )
     }
 
-    fn establishing(&self, during: &Intervals) -> String {
+    fn establishing(&self, members: &Members, during: &Intervals) -> String {
         let times = Compared::of(&self.analysis.establishments, during);
         if let Some((then, otherwise)) = times.slower() {
             return format!(
@@ -352,7 +352,7 @@ impl Findings {
             );
         }
         let median = times.then.median().or_else(|| times.otherwise.median());
-        if let Some(stuck) = self.tell_stuck(median) {
+        if let Some(stuck) = self.tell_stuck(median, members.last) {
             return format!("slow establishment: {stuck}; look at the network and the server");
         }
         let created = self.analysis.created.items().iter().filter(|&&at| during.contains(at));
@@ -375,9 +375,9 @@ impl Findings {
         )
     }
 
-    /// What is being established at the end, if it takes much longer than establishments took.
-    fn tell_stuck(&self, usual: Option<Duration>) -> Option<String> {
-        let (since, stage) = self.pending.first()?;
+    /// What has been established since then and still is at the end, if that takes much longer than establishments took.
+    fn tell_stuck(&self, usual: Option<Duration>, by: Instant) -> Option<String> {
+        let (since, stage) = self.pending.first().filter(|(since, _)| *since <= by)?;
         let age = self.leaks.end.saturating_since(*since);
         if usual.is_some_and(|usual| age <= SLOWER * usual) {
             return None;

@@ -93,7 +93,7 @@ fn the_first_lines_say_what_happened_and_why() {
 
 /// As in a dump that is written then: what is slow has not ended yet.
 #[test]
-fn at_the_first_time_out_no_slow_use_is_called_a_leak() {
+fn at_the_first_time_out_what_is_slow_is_named() {
     for (case, expected) in [
         ("too-small", "-> more work than connections: 2,900 requests a second then"),
         ("leak", "-> a leak: 9 of 10 connections were checked out since 03:07:01.318"),
@@ -110,6 +110,13 @@ fn at_the_first_time_out_no_slow_use_is_called_a_leak() {
         let summary = told(case, &["--explain", "--until", "event=ConnectionCheckOutFailed"]);
         assert!(flat(&summary).contains(expected), "{expected}: {summary}");
     }
+    let folder = Folder::new();
+    let slow = "--connections 50 --tasks 100 --establish-ms 400";
+    let slow = folder.record("slow.bson", slow);
+    let summary = flat(&good(&["replay", text(&slow), "--explain", "--until", "at=0.102"]));
+    let expected = "-> slow establishment: 2 are being established when the trace ends, the oldest for 101 ms; \
+                    none was established before";
+    assert!(summary.contains(expected), "{summary}");
 }
 
 #[test]
