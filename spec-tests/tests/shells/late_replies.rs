@@ -13,7 +13,12 @@ use cenote_core::pool::{CheckOutError, Event, PoolOptions};
 use cenote_core::wire::Flags;
 use cenote_endpoint::{Ending, Endpoint, Fault, ListenOptions, Script, Settings};
 use cenote_shell::connection::operation::OperationOptions;
-use cenote_shell::pool::CLOSE_GRACE;
+use cenote_shell::connection::{Connection, MongoConnector};
+use cenote_shell::pool::{CLOSE_GRACE, Pool};
+use cenote_shell::runtime::{CurrentRuntime, Network};
+use cenote_smol::Smol;
+use cenote_tokio::Tokio;
+use smol::future::{or, zip};
 
 use crate::raw::message;
 use crate::shell::{AnyPool, Shell, Subscriber, on_all_runtimes, on_runtime, pool_with_options};
@@ -477,4 +482,53 @@ fn a_subscriber_that_blocks_does_not_keep_the_pool_from_closing(shell: Shell) {
     assert!(taken >= CLOSE_GRACE, "{taken:?}");
     gate.open();
     waiting.join().expect("no panic");
+}
+
+/// Callers that drop their future leave their connection to the next ones, once its late reply is read.
+async fn callers_that_leave_cost_no_connection_each<R>()
+where
+    R: Network<Connection = Connection<R>> + CurrentRuntime,
+{
+    let endpoint = tls(Settings::default());
+    let block = rawdoc! {
+        "configureFailPoint": "failCommand", "mode": "alwaysOn",
+        "data": { "failCommands": ["ping"], "blockConnection": true, "blockTimeMS": 300 },
+    };
+    endpoint.with(|server, _| server.set_fail_point(&block)).expect("a fail point");
+    let uri = with(&endpoint.uri(), "maxPoolSize=2");
+    let builder = Pool::<R, MongoConnector<R>>::builder(&uri).expect("a string");
+    let pool = builder
+        .map_options(|options| options.with_experimental_pending_response(true))
+        .build()
+        .expect("good options");
+    pool.ready();
+    let call = async || {
+        let mut connection = pool.check_out().await.expect("a connection");
+        connection.command("admin", &a_ping()).await.expect("a reply");
+    };
+    // The first ones open both.
+    zip(call(), call()).await;
+    for _ in 0..50 {
+        let leaves = async || {
+            let served = async {
+                call().await;
+                panic!("the reply takes longer")
+            };
+            or(served, R::current().sleep_until(Instant::now() + MS(20))).await;
+        };
+        zip(leaves(), leaves()).await;
+    }
+    call().await;
+    assert_eq!(endpoint.with(|server, _| server.statistics()).accepted, 2);
+    pool.close().await;
+}
+
+#[tokio::test]
+async fn callers_that_leave_on_tokio() {
+    callers_that_leave_cost_no_connection_each::<Tokio>().await;
+}
+
+#[test]
+fn callers_that_leave_on_smol() {
+    smol::block_on(callers_that_leave_cost_no_connection_each::<Smol>());
 }

@@ -16,7 +16,7 @@ use cenote_tokio::Pool;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::world::ping;
-use crate::world::{at, set, tls, with};
+use crate::world::{at, set, tls};
 
 /// What becomes of the future within so many polls; it is dropped then.
 async fn within(polls: usize, future: impl Future<Output = ()>) -> bool {
@@ -121,36 +121,4 @@ async fn every_story_dropped_after_every_poll_over_tls() {
     for deed in [Deed::Command, Deed::Message, Deed::Bytes] {
         drop_everywhere(&endpoint, deed).await;
     }
-}
-
-/// With `experimental_pending_response` they leave their connection to the next callers, once its late reply is read.
-#[tokio::test]
-async fn callers_that_leave_cost_no_connection_each() {
-    let endpoint = tls(Settings::default());
-    let block = rawdoc! {
-        "configureFailPoint": "failCommand", "mode": "alwaysOn",
-        "data": { "failCommands": ["ping"], "blockConnection": true, "blockTimeMS": 300 },
-    };
-    endpoint.with(|server, _| server.set_fail_point(&block)).expect("a fail point");
-    let builder = Pool::builder(&with(&endpoint.uri(), "maxPoolSize=2")).expect("a string");
-    let pool = builder
-        .map_options(|options| options.with_experimental_pending_response(true))
-        .build()
-        .expect("good options");
-    pool.ready();
-    let call = async || {
-        let mut connection = pool.check_out().await.expect("a connection");
-        connection.command("admin", &rawdoc! { "ping": 1 }).await.expect("a reply");
-    };
-    // The first ones open both.
-    tokio::join!(call(), call());
-    for _ in 0..50 {
-        let soon = Duration::from_millis(20);
-        let left =
-            tokio::join!(tokio::time::timeout(soon, call()), tokio::time::timeout(soon, call()));
-        assert!(left.0.is_err() && left.1.is_err(), "the reply takes longer");
-    }
-    call().await;
-    assert_eq!(endpoint.with(|server, _| server.statistics()).accepted, 2);
-    pool.close().await;
 }
