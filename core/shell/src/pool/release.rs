@@ -5,7 +5,7 @@ use std::mem;
 use std::sync::Arc;
 use std::task::Waker;
 
-use cenote_core::outbox::drain_some;
+use cenote_core::outbox::{drain, drain_some};
 use cenote_core::pool::Action;
 
 use super::driver::{InnerGuard, PoolDriver};
@@ -20,8 +20,7 @@ use crate::runtime::reentrancy::ReentrancyGuard;
 use crate::runtime::wake_list::WakeList;
 use crate::runtime::{Runtime, contain};
 
-/// How many actions, and how many notifications, a caller performs for others, and a task before it yields: connectors and
-/// subscribers may take long.
+/// How many notifications a caller tells for others, and a task before it yields: subscribers may take long.
 const TURN: usize = 256;
 
 impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
@@ -116,24 +115,9 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
             Self::wake_all(wakes, timer);
         }
         if let Some(work) = work {
-            if self.perform_some(work) {
-                rest::start(self, Self::perform_rest);
-            }
+            let _here = self.enter();
+            drop(drain(|| self.lock(), work, |action| self.perform(action)));
         }
-    }
-
-    /// Performs one more turn of what was left. Returns whether something still is.
-    fn perform_rest(self: &Arc<Self>) -> bool {
-        let rest = self.lock().pending.work.claim_rest(TURN);
-        self.perform_some(rest)
-    }
-
-    /// Returns whether something is left.
-    #[inline(always)]
-    fn perform_some(self: &Arc<Self>, work: VecDeque<Action<Types<R, K>>>) -> bool {
-        let _here = self.enter();
-        let inner = drain_some(TURN, || self.lock(), work, |action| self.perform(action));
-        inner.pending.work.queued() > 0
     }
 
     #[inline(always)]
@@ -143,13 +127,13 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
     ) {
         if let Some(notifications) = notifications {
             if self.notify_some(TURN, notifications) {
-                rest::start(self, Self::notify_rest);
+                rest::start(self);
             }
         }
     }
 
     /// Tells one more turn of what was left. Returns whether something still is.
-    fn notify_rest(self: &Arc<Self>) -> bool {
+    pub(super) fn notify_rest(self: &Arc<Self>) -> bool {
         let rest = self.lock().pending.notifications.claim_rest(TURN);
         self.notify_some(TURN, rest)
     }

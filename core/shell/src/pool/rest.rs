@@ -1,4 +1,4 @@
-//! What a caller has left to be done after its turn, so that it can go on with its own work: a task does it, in turns.
+//! What a caller has left to be told after its turn, so that it can go on with its own work: a task tells it, in turns.
 
 use std::sync::Arc;
 
@@ -9,31 +9,27 @@ use super::inner::TaskKey;
 use crate::connection::Connector;
 use crate::runtime::{Runtime, yield_once};
 
-/// Does one more turn. Returns whether something is left.
-type Turn<R, K> = fn(&Arc<PoolDriver<R, K>>) -> bool;
-
 /// Starts the task to which the rest is left.
 #[cold]
-pub(super) fn start<R: Runtime, K: Connector<R>>(driver: &Arc<PoolDriver<R, K>>, turn: Turn<R, K>) {
+pub(super) fn start<R: Runtime, K: Connector<R>>(driver: &Arc<PoolDriver<R, K>>) {
     let (key, _) = driver.add_task(NO_CONNECTION);
-    let rest = Rest { driver: Arc::clone(driver), turn, key, has_ended: false };
+    let rest = Rest { driver: Arc::clone(driver), key, has_ended: false };
     driver.spawn_task(key, rest.run());
 }
 
 /// The numbers of connections begin at 1.
 const NO_CONNECTION: ConnId = ConnId::from_parts(0, 0);
 
-/// The task. Dropped before its end, as by a runtime that has shut down, it does all of it.
+/// The task. Dropped before its end, as by a runtime that has shut down, it tells all of it.
 struct Rest<R: Runtime, K: Connector<R>> {
     driver: Arc<PoolDriver<R, K>>,
-    turn: Turn<R, K>,
     key: TaskKey,
     has_ended: bool,
 }
 
 impl<R: Runtime, K: Connector<R>> Rest<R, K> {
     async fn run(mut self) {
-        while (self.turn)(&self.driver) {
+        while self.driver.notify_rest() {
             yield_once().await;
         }
         self.has_ended = true;
@@ -44,7 +40,7 @@ impl<R: Runtime, K: Connector<R>> Drop for Rest<R, K> {
     fn drop(&mut self) {
         // In a child process it is the parent's.
         while !self.has_ended && !self.driver.is_inherited() {
-            self.has_ended = !(self.turn)(&self.driver);
+            self.has_ended = !self.driver.notify_rest();
         }
         self.driver.task_ended(self.key);
     }

@@ -93,21 +93,3 @@ async fn close_before_returns_with_the_last_check_in() {
     assert_eq!(began.elapsed(), Duration::from_secs(1));
     check_in.await.unwrap();
 }
-
-/// The rest is a task's.
-#[tokio::test(start_paused = true)]
-async fn a_caller_closes_a_part_of_many_connections() {
-    const MANY: usize = 1000;
-    let gate = Gate::open();
-    let (pool, _) = ready(&gate, at_most(1000));
-    let mut held = Vec::new();
-    for _ in 0..MANY {
-        held.push(pool.check_out().await.unwrap());
-    }
-    held.clear();
-    pool.release_idle();
-    let left = gate.alive().len();
-    assert!((MANY - 256..MANY).contains(&left), "{left}");
-    pool.close().await;
-    assert_eq!(gate.alive(), [0; 0]);
-}
