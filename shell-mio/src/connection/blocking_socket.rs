@@ -1,5 +1,6 @@
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::Shutdown;
+use std::process;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
@@ -26,12 +27,19 @@ pub(super) struct BlockingSocket {
 /// How long a socket that was found silent counts as such: a connection in constant use pays for no look.
 const HOT: Duration = Duration::from_millis(1);
 
-/// Ends a socket whose owner has gone while an interrupter or a probe still uses it: to the server it is closed.
-struct EndOnDrop(Weak<Socket>);
+/// Ends a socket whose owner has gone while an interrupter or a probe still uses it: to the server it is closed, a moment
+/// before its descriptor is.
+struct EndOnDrop {
+    socket: Weak<Socket>,
+    /// In a child process it is the parent's, which may use it.
+    process: u32,
+}
 
 impl Drop for EndOnDrop {
     fn drop(&mut self) {
-        end(&self.0);
+        if self.socket.strong_count() > 0 && self.process == process::id() {
+            end(&self.socket);
+        }
     }
 }
 
@@ -57,7 +65,7 @@ impl BlockingSocket {
     /// With a socket that does not block.
     pub(super) fn new(socket: Socket) -> Self {
         let socket = Arc::new(socket);
-        let end = EndOnDrop(Arc::downgrade(&socket));
+        let end = EndOnDrop { socket: Arc::downgrade(&socket), process: process::id() };
         Self { socket, _end: end, mode: Mode::NonBlocking, silent_until: Instant::now() }
     }
 

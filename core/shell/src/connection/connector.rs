@@ -12,7 +12,7 @@ use crate::connection::stages::Stages;
 use crate::runtime::Runtime;
 
 /// Whether an idle connection is open, and nothing has come on it: [`Connector::idle_probe`]. Must not block.
-pub type IdleProbe = Box<dyn Fn() -> bool + Send>;
+pub type IdleProbe = Box<dyn FnOnce() -> bool + Send>;
 
 /// Makes and judges connections: what a driver implements that has sockets and a handshake of its
 /// own.
@@ -117,8 +117,8 @@ pub trait Connector<R: Runtime>: Send + Sync + Sized + 'static {
     /// reason `error`, and the error as the cause.
     ///
     /// Called under the pool's lock: when a check-out is about to get the connection, and every half second
-    /// for all that are idle, unless a [probe](Self::idle_probe) says that they are silent. It must take less than a microsecond as a rule, and must not block or use the
-    /// pool. After a panic the connection counts as broken.
+    /// for all that are idle, unless a [probe](Self::idle_probe) says that they are silent. It must take less than a
+    /// microsecond as a rule, and must not block or use the pool. After a panic the connection counts as broken.
     fn idle_fault(&self, connection: &mut Self::Connection) -> Option<Self::Error> {
         let _ = connection;
         None

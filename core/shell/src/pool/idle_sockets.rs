@@ -111,8 +111,9 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
             None
         });
         // Without the lock.
-        probes.retain_mut(|(_, probe)| !contain(probe).unwrap_or(false));
-        let others: Vec<_> = probes.into_iter().map(|(id, _)| id).collect();
+        let is_silent = |probe| contain(probe).unwrap_or(false);
+        let others = probes.into_iter().filter_map(|(id, probe)| (!is_silent(probe)).then_some(id));
+        let others: Vec<_> = others.collect();
         self.close_some(&others, |_, socket, _| self.idle_fault(socket));
     }
 
