@@ -18,8 +18,8 @@ impl Findings {
     pub fn json(&self, slowest: usize) -> Value {
         let groups = self.groups.iter().map(|(group, members)| self.group_json(group, members));
         let slowest = self.slowest.iter().take(slowest).map(|wait| self.wait_json(wait));
-        let (leaked, held): (Vec<_>, Vec<_>) =
-            self.leaks.held().partition(|it| self.leaks.looks_leaked(it));
+        let leaked = self.leaks.leaked().collect();
+        let held = self.leaks.held().filter(|it| !self.leaks.looks_leaked(it)).collect();
         let uses =
             |uses: Vec<&Use>| uses.into_iter().map(|it| self.use_json(it)).collect::<Vec<_>>();
         json!({

@@ -19,6 +19,8 @@ pub(super) struct Leaks {
     pub(super) limit: Duration,
     /// Where that limit is from.
     pub(super) source: &'static str,
+    /// The trace's leakDetectionThreshold.
+    threshold: Option<Duration>,
     /// In use at the end of the trace, longest first.
     pub(super) open: Vec<Use>,
     /// The longest that were checked in, longest first.
@@ -40,11 +42,8 @@ pub(super) struct Ended {
 impl Ended {
     /// From when each of a sample ended, and how long it was.
     pub(super) fn of(sample: &Sample<(Instant, Duration)>, median: Option<Duration>) -> Self {
-        let begin = |&(end, length): &(Instant, Duration)| {
-            let length = u64::try_from(length.as_nanos()).unwrap_or(u64::MAX);
-            Instant::from_nanos(end.as_nanos().saturating_sub(length))
-        };
-        let mut begins: Vec<_> = sample.items().iter().map(begin).collect();
+        let mut begins: Vec<_> =
+            sample.items().iter().map(|&(end, length)| begin(end, length)).collect();
         begins.sort_unstable();
         Self { median, begins, stride: sample.stride() }
     }
@@ -66,8 +65,8 @@ impl Leaks {
         (asked, threshold): (Option<Duration>, Option<Duration>),
         end: Instant,
     ) -> Self {
-        let (limit, source) = match (asked, threshold.filter(|limit| !limit.is_zero()), uses.median)
-        {
+        let threshold = threshold.filter(|limit| !limit.is_zero());
+        let (limit, source) = match (asked, threshold, uses.median) {
             (Some(asked), _, _) => (asked, "as asked"),
             (None, Some(threshold), _) => (threshold, "the trace's leakDetectionThreshold"),
             (None, None, Some(median)) => (LEAK_FACTOR * median, "20 times the median use"),
@@ -75,7 +74,7 @@ impl Leaks {
         };
         let mut open: Vec<_> = open.collect();
         open.sort_by_key(|open| (open.since, open.connection));
-        Self { limit, source, open, ended, end, uses }
+        Self { limit, source, threshold, open, ended, end, uses }
     }
 
     /// Those in use at the end that were held for long.
@@ -90,14 +89,22 @@ impl Leaks {
 
     /// Those that look leaked.
     pub(super) fn leaked(&self) -> impl Iterator<Item = &Use> {
-        self.held().filter(|open| self.looks_leaked(open))
+        self.open.iter().filter(|open| self.looks_leaked(open))
     }
 
     /// A use that is open looks leaked if it was held for longer than every use that ended, and if so many have begun after
-    /// it and ended that those beside it cannot be its kind. When a server becomes slow, few do.
+    /// it and ended that those beside it cannot be its kind: when a server becomes slow, few do. Or if it is many times as
+    /// long as the program says that a use ever is.
     pub(super) fn looks_leaked(&self, open: &Use) -> bool {
-        let came_back = self.uses.begun_after(open.since);
-        self.is_longest(open) && came_back >= TURNS * self.open.len() as u64
+        let held = open.held(self.end);
+        let is_too_long = self.threshold.is_some_and(|threshold| held > LONG * threshold);
+        let came_back = self.uses.begun_after(open.since) >= TURNS * self.open.len() as u64;
+        self.is_longest(open) && held > self.usual() && (came_back || is_too_long)
+    }
+
+    /// Uses are hardly ever longer.
+    fn usual(&self) -> Duration {
+        LEAK_FACTOR * self.uses.median.unwrap_or_default()
     }
 
     fn is_longest(&self, open: &Use) -> bool {
@@ -112,9 +119,8 @@ impl Leaks {
     /// Slow or leaked, of those that were checked out by then: held for longer than every use that ended, and for much longer
     /// than usual, but that is all that the trace shows.
     fn unclear(&self, by: Instant) -> impl Iterator<Item = &Use> {
-        let usual = LEAK_FACTOR * self.uses.median.unwrap_or_default();
-        self.open_since(by).filter(move |open| {
-            self.is_longest(open) && !self.looks_leaked(open) && open.held(self.end) > usual
+        self.open_since(by).filter(|open| {
+            self.is_longest(open) && !self.looks_leaked(open) && open.held(self.end) > self.usual()
         })
     }
 
@@ -127,44 +133,49 @@ impl Leaks {
     pub(super) fn tell_unclear(&self, by: Instant) -> Option<String> {
         let held: Vec<_> = self.unclear(by).map(|open| open.held(self.end)).collect();
         let (oldest, youngest) = (held.first()?, held.last()?);
-        let count = counted(held.len() as u64, "use was open", "uses were open");
+        let count = counted(held.len() as u64, "use is open", "uses are open");
         let times = if span(*oldest) == span(*youngest) {
             span(*oldest)
         } else {
             format!("{} to {}", span(*youngest), span(*oldest))
         };
+        let ended =
+            if self.ended.is_empty() { ", and none ended" } else { ", longer than any that ended" };
         let places = places(self.unclear(by));
         Some(format!(
-            "{count} when the trace ends, for {times}, longer than any that ended{places}: slow or leaked; \
-             it ends too early to tell"
+            "{count} when the trace ends, for {times}{ended}{places}: slow or leaked; it ends too early \
+             to tell"
         ))
     }
 
-    /// The uses of more than 20 times the median that ended in this time, or are open and were checked out `by` then, if
-    /// they held most of the time of the connections.
+    /// The uses of more than 20 times the median, if they held most of the time of the connections in these intervals.
     pub(super) fn tell_heavy(
         &self,
         sample: &Sample<(Instant, Duration)>,
         during: &Intervals,
-        by: Instant,
     ) -> Option<String> {
         let usual = LEAK_FACTOR * self.uses.median?;
-        let is_then = |at: Instant| during.contains(at);
-        let ended = sample.items().iter().filter(|&&(at, _)| is_then(at));
-        let ended = ended.map(|&(_, held)| (held, self.uses.stride));
-        let open = self.open_since(by).map(|open| (open.held(self.end), 1));
+        let ended = sample.items().iter();
+        let ended = ended.map(|&(end, length)| (begin(end, length), end, self.uses.stride));
+        let open = self.open.iter().map(|open| (open.since, self.end, 1));
         let (mut all, mut heavy) = (Share::default(), Share::default());
-        for (held, count) in ended.chain(open) {
-            all.add(held, count);
-            if held > usual {
-                heavy.add(held, count);
+        for (from, to, count) in ended.chain(open) {
+            let then = during.overlap(from, to);
+            if then.is_zero() {
+                continue;
+            }
+            all.add(then, count);
+            if to.saturating_since(from) > usual {
+                heavy.add(then, count);
             }
         }
-        if heavy.time < HEAVY * all.time {
+        if heavy.count == 0 || heavy.time < HEAVY * all.time {
             return None;
         }
-        let longest = self.ended.iter().filter(|it| it.until.is_some_and(|(at, _)| is_then(at)));
-        let longest = longest.chain(self.open_since(by)).filter(|it| it.held(self.end) > usual);
+        let longest = self.ended.iter().chain(&self.open).filter(|it| {
+            let to = it.until.map_or(self.end, |(until, _)| until);
+            it.held(self.end) > usual && !during.overlap(it.since, to).is_zero()
+        });
         Some(format!(
             "slow uses: {} of {} held {:.0} % of the connections' time then{}",
             grouped(heavy.count),
@@ -184,12 +195,14 @@ impl Leaks {
         let limit = format!("{} ({})", span(self.limit), self.source);
         let (leaked, held, slow) =
             (self.leaked().count(), self.held().count(), self.slow().count());
-        if held + slow == 0 {
-            return format!("none: no connection was held for more than {limit}");
-        }
-        let mut text = match leaked {
-            0 => "none".to_owned(),
-            count => {
+        let unclear = self.tell_unclear(self.end);
+        let mut text = match (leaked, &unclear) {
+            (0, None) if held + slow == 0 => {
+                return format!("none: no connection was held for more than {limit}");
+            }
+            (0, None) => "none".to_owned(),
+            (0, Some(unclear)) => unclear.clone(),
+            (count, _) => {
                 let listed = self.leaked().take(LISTED).map(|it| format!("c{}", it.connection));
                 let more = if count > LISTED { ", …" } else { "" };
                 let listed: Vec<_> = listed.collect();
@@ -201,9 +214,9 @@ impl Leaks {
                 )
             }
         };
-        if let Some(unclear) = self.tell_unclear(self.end) {
+        if let Some(unclear) = unclear.filter(|_| leaked > 0) {
             let _ = write!(text, "; {unclear}");
-        } else if held > leaked {
+        } else if held > leaked + self.unclear(self.end).count() {
             let _ = write!(text, "; {} in use at the end for more than {limit}", held - leaked);
         }
         if slow > 0 {
@@ -277,11 +290,19 @@ impl Leaks {
 const LEAK_FACTOR: u32 = 20;
 /// Uses that hold this part of the connections' time are the cause of waits.
 const HEAVY: f64 = 0.75;
+/// So many times the threshold: longer than any use.
+const LONG: u32 = 10;
 /// So many uses for each connection in use at the end, which began after a use and ended, tell that it is leaked.
 const TURNS: u64 = 20;
 const LISTED: usize = 8;
 /// Places that are named.
 const PLACES: usize = 3;
+
+/// When a use began that ended then, and was so long.
+fn begin(end: Instant, length: Duration) -> Instant {
+    let length = u64::try_from(length.as_nanos()).unwrap_or(u64::MAX);
+    Instant::from_nanos(end.as_nanos().saturating_sub(length))
+}
 
 /// Uses, and the time that they held connections, in seconds.
 #[derive(Default)]
@@ -353,11 +374,11 @@ mod tests {
         let open: Vec<_> = (1..=10).map(|n| used(n, 9_990 + n, None, "orders.rs:22")).collect();
         let (leaks, _) = leaks(10_000, &[], &open, 10_302);
         assert_eq!(leaks.leaked().count(), 0);
-        let told = "10 uses were open when the trace ends, for 302 ms to 311 ms, longer than any that ended; \
+        let told = "10 uses are open when the trace ends, for 302 ms to 311 ms, longer than any that ended; \
                     checked out at orders.rs:22 (10): slow or leaked; it ends too early to tell";
         assert_eq!(leaks.tell_unclear(at(10_200)).as_deref(), Some(told));
         assert_eq!(leaks.tell_unclear(at(9_000)), None, "waits before have another cause");
-        assert_eq!(leaks.line(), format!("none; {told}"));
+        assert_eq!(leaks.line(), told);
     }
 
     #[test]
@@ -369,7 +390,7 @@ mod tests {
         let (leaks, _) = leaks(10_000, &[], &open, 10_200);
         let line = leaks.line();
         let told = "4 connections not checked in, held for longer than any use that ended: c1, c2, c3, c4; \
-                    checked out at report.rs:88 (4); 6 uses were open when the trace ends, for 200 ms";
+                    checked out at report.rs:88 (4); 6 uses are open when the trace ends, for 200 ms";
         assert!(line.starts_with(told), "{line}");
     }
 
@@ -378,12 +399,12 @@ mod tests {
         let slow: Vec<_> =
             (0..10).map(|n| used(n, 1_000 * n, Some(1_000 * n + 9_000), "orders.rs:22")).collect();
         let (leaks, sample) = leaks(10_000, &slow, &[], 20_000);
-        let told = leaks.tell_heavy(&sample, &Intervals::of(&[(at(0), at(20_000))]), at(20_000));
+        let told = leaks.tell_heavy(&sample, &Intervals::of(&[(at(0), at(20_000))]));
         assert_eq!(told, None, "they held 69 %");
-        let told =
-            leaks.tell_heavy(&sample, &Intervals::of(&[(at(9_000), at(20_000))]), at(20_000));
-        let heavy = "slow uses: 10 of 1,010 held 96 % of the connections' time then; checked out at \
-                     orders.rs:22 (10)";
+        let told = leaks.tell_heavy(&sample, &Intervals::of(&[(at(9_000), at(20_000))]));
+        let heavy = "slow uses: 9 of 1,008 held 92 % of the connections' time then; checked out at \
+                     orders.rs:22 (9)";
         assert_eq!(told.as_deref(), Some(heavy));
+        assert_eq!(leaks.tell_heavy(&sample, &Intervals::of(&[(at(30_000), at(40_000))])), None);
     }
 }

@@ -135,6 +135,13 @@ impl Intervals {
         after > 0 && at <= self.0[after - 1].1
     }
 
+    /// How much of the time from one moment to another lies in them.
+    pub(super) fn overlap(&self, from: Instant, to: Instant) -> Duration {
+        let first = self.0.partition_point(|&(_, end)| end <= from);
+        let inside = self.0[first..].iter().take_while(|&&(begin, _)| begin < to);
+        inside.map(|&(begin, end)| end.min(to).saturating_since(begin.max(from))).sum()
+    }
+
     pub(super) fn total(&self) -> Duration {
         self.0.iter().map(|&(from, to)| to.saturating_since(from)).sum()
     }
@@ -177,5 +184,8 @@ mod tests {
         let inside: Vec<_> = (0..=10).filter(|&nanos| intervals.contains(at(nanos))).collect();
         assert_eq!(inside, [1, 2, 3, 4, 5, 7, 8, 9]);
         assert_eq!(intervals.total(), Duration::from_nanos(6));
+        let overlaps = [(0, 10), (2, 8), (5, 7), (3, 4)];
+        let overlaps = overlaps.map(|(from, to)| intervals.overlap(at(from), at(to)).as_nanos());
+        assert_eq!(overlaps, [6, 4, 0, 1]);
     }
 }

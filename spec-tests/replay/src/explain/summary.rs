@@ -333,7 +333,7 @@ impl Findings {
                  server and at the callers"
             );
         }
-        if let Some(heavy) = self.leaks.tell_heavy(&self.analysis.uses, during, members.last) {
+        if let Some(heavy) = self.leaks.tell_heavy(&self.analysis.uses, during) {
             return format!("{heavy}; look at the server and at the callers");
         }
         format!(
@@ -364,7 +364,7 @@ impl Findings {
         });
         let (what, whose) = match created {
             0 => ("new connections: none was begun then".to_owned(), "those before"),
-            1 => ("many new connections: 1 was created then".to_owned(), "them"),
+            1 => ("new connections: 1 was created then".to_owned(), "them"),
             many => (format!("many new connections: {} were created then", grouped(many)), "them"),
         };
         format!(

@@ -71,14 +71,14 @@ fn predict(arguments: &Arguments, grid: &Grid, out: &mut impl Write) -> Result<b
 /// Advises the smallest pools that keep a goal; none for a trace with a leak.
 fn advise(arguments: &Arguments, goal: Goal, out: &mut impl Write) -> Result<bool, Failure> {
     let case = Case::read(arguments)?;
-    // A larger pool would only be leaked later.
-    let advice = (case.workload.leaked() == 0).then(|| case.workload.advise(goal, case.by, SEED));
+    let advice = (!case.is_leaked()).then(|| case.workload.advise(goal, case.by, SEED));
     if arguments.json {
         writeln!(out, "{:#}", case.advice_as_json(goal, advice.as_ref()))?;
     } else {
         case.introduce(arguments, out)?;
-        if let Some(advice) = &advice {
-            case.print_advice(goal, advice, out)?;
+        match &advice {
+            Some(advice) => case.print_advice(goal, advice, out)?,
+            None => writeln!(out, "goal       {goal}: no advice, since no size cures a leak")?,
         }
     }
     Ok(case.is_good)
@@ -98,6 +98,12 @@ impl Case {
         let by = arguments.callers.unwrap_or(fit.better);
         let server = ServerLimit::of(&workload);
         Ok(Self { workload, fit, by, server, is_good })
+    }
+
+    /// At least half of the pool is: a larger one would be, later.
+    fn is_leaked(&self) -> bool {
+        let size = Setting::MaxPoolSize.of(self.workload.options()) as usize;
+        self.workload.leaked() > 0 && 2 * self.workload.leaked() >= size
     }
 
     fn assumptions(&self) -> Assumptions {
@@ -148,9 +154,9 @@ impl Case {
         if workload.leaked() > 0 {
             writeln!(
                 out,
-                "leaks      {} not checked in when the trace ends (--leaks lists them): more are leaked as time goes on, \
-                 which is not predicted, and no size cures that",
-                counted(workload.leaked() as u64, "connection was", "connections were")
+                "leaks      {} leaked (--leaks lists them): if so, more will be, which is not predicted, and no \
+                 size cures that",
+                counted(workload.leaked() as u64, "connection looks", "connections look")
             )?;
         }
         if !workload.has_openings() {
@@ -278,7 +284,7 @@ impl Case {
         let mut told = self.as_json();
         told["goal"] = goal.to_string().into();
         told["isKept"] = goal.is_kept(self.workload.recorded()).into();
-        told["advice"] = needs.collect();
+        told["advice"] = if advice.is_some() { needs.collect() } else { Value::Null };
         told
     }
 }

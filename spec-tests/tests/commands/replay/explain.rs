@@ -99,7 +99,7 @@ fn at_the_first_time_out_what_is_slow_is_named() {
         ("leak", "-> a leak: 9 of 10 connections were checked out since 03:07:01.318"),
         (
             "slow-server",
-            "-> slow uses: 13 of 17 held 90 % of the connections' time then; checked out at \
+            "-> slow uses: 13 of 17 held 91 % of the connections' time then; checked out at \
              src/orders.rs:41:32 (8), src/stock.rs:19:24 (4), ",
         ),
         (
