@@ -68,7 +68,7 @@ fn predict(arguments: &Arguments, grid: &Grid, out: &mut impl Write) -> Result<b
     Ok(case.is_good)
 }
 
-/// Advises the smallest pools that keep a goal; none for a trace with a leak.
+/// Advises the smallest pools that keep a goal; none where half of the pool is leaked.
 fn advise(arguments: &Arguments, goal: Goal, out: &mut impl Write) -> Result<bool, Failure> {
     let case = Case::read(arguments)?;
     let advice = (!case.is_leaked()).then(|| case.workload.advise(goal, case.by, SEED));
