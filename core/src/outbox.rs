@@ -118,6 +118,11 @@ impl<A> Outbox<A> {
     pub fn claim_rest(&mut self, most: usize) -> VecDeque<A> {
         self.queue.drain(..most.min(self.queue.len())).collect()
     }
+
+    /// Leaves what [`drain_some`] has left to the next that [claims](Self::claim) it, instead.
+    pub fn hand_over(&mut self) {
+        self.is_drained = false;
+    }
 }
 
 /// Releases the lock, and [drains](drain) the outbox unless another thread does already: that one
@@ -152,7 +157,8 @@ pub fn drain<A, G: DerefMut<Target: AsMut<Outbox<A>>>>(
 
 /// The same for `most` actions at most, fewer after a panic: a thread whose others keep the outbox full leaves the rest to
 /// a task. It stays [queued](Outbox::queued) under the guard that is returned, in its order, and nothing but
-/// [`claim_rest`](Outbox::claim_rest) takes it, which the caller has to see to.
+/// [`claim_rest`](Outbox::claim_rest) takes it, which the caller has to see to, unless it is [handed
+/// over](Outbox::hand_over).
 #[inline(never)]
 pub fn drain_some<A, G: DerefMut<Target: AsMut<Outbox<A>>>>(
     most: usize,

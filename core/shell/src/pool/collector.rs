@@ -19,6 +19,8 @@ pub(super) struct Pending<R: Runtime, K: Connector<R>> {
     pub(super) notifications: NotificationQueue<Notification>,
     /// How many sockets are to be closed: in `work`, and on their way out of it.
     pub(super) closing: usize,
+    /// A task performs what a caller has left of `work`.
+    pub(super) has_work_task: bool,
     /// A check-out timed out since this was last read.
     pub(super) has_timed_out: bool,
     /// Callers that were answered while another lock was held.
@@ -31,6 +33,7 @@ impl<R: Runtime, K: Connector<R>> Pending<R, K> {
             work: Outbox::default(),
             notifications: NotificationQueue::new(notifications_max),
             closing: 0,
+            has_work_task: false,
             has_timed_out: false,
             wakes: WakeList::default(),
         }

@@ -104,6 +104,7 @@ fn forget_parent<R: Runtime, K: Connector<R>>(
     trigger: ForkTrigger,
 ) -> impl Sized + use<R, K> {
     let pending = &mut inner.pending;
+    pending.has_work_task = false;
     let actions = (trigger != ForkTrigger::Establishing).then(|| {
         pending.closing = 0;
         (pending.work.forget(), pending.notifications.forget())

@@ -12,6 +12,7 @@ use cenote_core::pool::{Action, ConnId, Input, Instant, Misuse, Purpose, Status,
 
 use super::clear_report::{BeforeClear, ClearReport};
 use super::collector::{ActionCollector, EventCollector, Pending};
+use super::rest;
 use super::types::{CheckOutResult, FailedCheckOut, PooledSocket, Types};
 use super::waiters::{WaiterKey, Waiters};
 use crate::connection::Connector;
@@ -35,7 +36,7 @@ pub(super) struct PoolInner<R: Runtime, K: Connector<R>> {
     pub(super) waiters: Waiters<R, K>,
     pub(super) pending: Pending<R, K>,
     pub(super) timer: TimerState,
-    /// The tasks that open connections or read late replies, until they end.
+    /// The tasks that open connections, read late replies or do what callers have left, until they end.
     pub(super) tasks: BTreeMap<TaskKey, ConnectionTask<R>>,
     /// The number of the last of them.
     pub(super) last_task: u64,
@@ -130,7 +131,8 @@ impl<R: Runtime, K: Connector<R>> PoolInner<R, K> {
 
     /// Whether it is [empty](Self::is_empty), no task has a connection, and subscribers were told of all that.
     pub(super) fn is_drained(&self) -> bool {
-        self.is_empty() && self.tasks.is_empty() && self.pending.notifications.is_idle()
+        let is_rest = |key: &TaskKey| key.id == rest::NO_CONNECTION;
+        self.is_empty() && self.tasks.keys().all(is_rest) && self.pending.notifications.is_idle()
     }
 
     /// Whether a task that was added before this one, and aborted, may have its socket open.

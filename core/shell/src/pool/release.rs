@@ -5,7 +5,7 @@ use std::mem;
 use std::sync::Arc;
 use std::task::Waker;
 
-use cenote_core::outbox::{drain, drain_some};
+use cenote_core::outbox::drain_some;
 use cenote_core::pool::Action;
 
 use super::driver::{InnerGuard, PoolDriver};
@@ -20,7 +20,8 @@ use crate::runtime::reentrancy::ReentrancyGuard;
 use crate::runtime::wake_list::WakeList;
 use crate::runtime::{Runtime, contain};
 
-/// How many notifications a caller tells for others, and a task before it yields: subscribers may take long.
+/// How many actions a caller performs for others, and how many notifications it tells, and a task before it yields:
+/// connectors and subscribers may take long.
 const TURN: usize = 256;
 
 impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
@@ -115,9 +116,38 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
             Self::wake_all(wakes, timer);
         }
         if let Some(work) = work {
-            let _here = self.enter();
-            drop(drain(|| self.lock(), work, |action| self.perform(action)));
+            self.perform_some(work);
         }
+    }
+
+    /// Performs what was claimed, and some of what others bring about meanwhile; all of that where no task may come to the
+    /// rest.
+    fn perform_some(self: &Arc<Self>, mut work: VecDeque<Action<Types<R, K>>>) {
+        let _here = self.enter();
+        loop {
+            let most = work.len() + TURN;
+            let mut inner = drain_some(most, || self.lock(), work, |action| self.perform(action));
+            if inner.pending.work.queued() == 0 {
+                return;
+            }
+            // The runtime of a closed pool may have ended, and a child process has that of its parent.
+            if !inner.is_closed() && !self.is_inherited() {
+                inner.pending.work.hand_over();
+                return rest::leave_work(self, inner);
+            }
+            work = inner.pending.work.claim_rest(usize::MAX);
+        }
+    }
+
+    /// Performs more of what was left. Returns whether something may still be.
+    pub(super) fn perform_rest(self: &Arc<Self>) -> bool {
+        let mut inner = self.lock();
+        let rest = inner.pending.work.claim();
+        inner.pending.has_work_task = rest.is_some();
+        drop(inner);
+        let is_any = rest.is_some();
+        rest.into_iter().for_each(|rest| self.perform_some(rest));
+        is_any
     }
 
     #[inline(always)]
@@ -127,13 +157,13 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
     ) {
         if let Some(notifications) = notifications {
             if self.notify_some(TURN, notifications) {
-                rest::start(self);
+                rest::start(self, Self::notify_rest);
             }
         }
     }
 
     /// Tells one more turn of what was left. Returns whether something still is.
-    pub(super) fn notify_rest(self: &Arc<Self>) -> bool {
+    fn notify_rest(self: &Arc<Self>) -> bool {
         let rest = self.lock().pending.notifications.claim_rest(TURN);
         self.notify_some(TURN, rest)
     }

@@ -30,6 +30,8 @@ struct Queue {
     /// `std`'s, because they belong to the test: no place where threads interleave.
     performed: std::sync::Mutex<Vec<Item>>,
     is_performing: AtomicBool,
+    /// How many items a thread performs.
+    most: usize,
 }
 
 impl AsMut<Outbox<Item>> for Inner {
@@ -39,10 +41,10 @@ impl AsMut<Outbox<Item>> for Inner {
 }
 
 impl Queue {
-    fn open() -> Arc<Self> {
+    fn open(most: usize) -> Arc<Self> {
         let inner = Inner { outbox: Outbox::default(), put: Vec::new() };
         let (performed, is_performing) = Default::default();
-        Arc::new(Self { inner: Mutex::new(inner), performed, is_performing })
+        Arc::new(Self { inner: Mutex::new(inner), performed, is_performing, most })
     }
 
     fn put(&self, items: &[Item]) {
@@ -56,7 +58,11 @@ impl Queue {
         // Taking the lock shows that it was given back: otherwise the model ends in a deadlock.
         drop(self.lock());
         if let Some(batch) = batch {
-            drop(outbox::drain(|| self.lock(), batch, |item| self.perform(item)));
+            let perform = |item| self.perform(item);
+            let mut inner = outbox::drain_some(self.most, || self.lock(), batch, perform);
+            if inner.outbox.queued() > 0 {
+                inner.outbox.hand_over();
+            }
         }
     }
 
@@ -81,6 +87,9 @@ impl Queue {
 
     /// All was performed, in the order in which it was put, and the next one will be, too.
     fn judge(&self) {
+        while self.lock().outbox.queued() > 0 {
+            self.put(&[]);
+        }
         self.judge_order();
         self.put(&[Plain(99)]);
         self.judge_order();
@@ -94,8 +103,17 @@ impl Queue {
 
 /// Each thread puts its batches, one after the other.
 fn race(preemptions: impl Into<Option<usize>>, threads: &'static [&'static [&'static [Item]]]) {
+    race_in_turns(usize::MAX, preemptions, threads);
+}
+
+/// Each thread performs so many items at most.
+fn race_in_turns(
+    most: usize,
+    preemptions: impl Into<Option<usize>>,
+    threads: &'static [&'static [&'static [Item]]],
+) {
     check(preemptions, move || {
-        let queue = Queue::open();
+        let queue = Queue::open(most);
         let others: Vec<_> = threads
             .iter()
             .map(|batches| {
@@ -128,6 +146,11 @@ fn what_is_put_while_an_item_is_performed_waits_for_its_turn() {
 #[test]
 fn an_item_that_panics_harms_no_other() {
     race(None, &[&[&[Panics(0), Plain(1)]], &[&[Plain(10), Panics(11)], &[Puts(12)]]]);
+}
+
+#[test]
+fn what_a_thread_leaves_is_taken_by_the_next_in_order() {
+    race_in_turns(1, None, &[&[&[Puts(0), Plain(3)], &[]], &[&[Plain(10), Panics(11)], &[]]]);
 }
 
 #[test]

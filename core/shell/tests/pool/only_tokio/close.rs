@@ -1,13 +1,16 @@
 //! `close` waits for connections that are in use or being opened; `close_before` until its deadline.
 
 use std::future::pending;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::mem;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use cenote_core::error::ConnectionError;
+use cenote_core::error::{ConnectionError, Stage};
 use cenote_core::pool::{PoolOptions, Status};
-use cenote_tokio::{Builder, CloseTimeout, Connector, HandshakeReporter, Target, Tokio};
+use cenote_tokio::{
+    Builder, CloseTimeout, Connector, HandshakeReporter, Pool, PooledConnection, Target, Tokio,
+};
 use tokio::time::Instant;
 
 use super::world::{Gate, at_most, checked, ready, settle};
@@ -92,4 +95,71 @@ async fn close_before_returns_with_the_last_check_in() {
     assert_eq!(pool.close_before(began + Duration::from_secs(60)).await, Ok(()));
     assert_eq!(began.elapsed(), Duration::from_secs(1));
     check_in.await.unwrap();
+}
+
+const MANY: u32 = 1000;
+
+/// Its connections are nothing, but the first that closes gives back what is held here.
+#[derive(Clone, Default)]
+struct Hoard {
+    held: Arc<Mutex<Vec<PooledConnection<Hoard>>>>,
+    open: Arc<AtomicU32>,
+}
+
+struct Hoarded(Hoard);
+
+impl Drop for Hoarded {
+    fn drop(&mut self) {
+        self.0.open.fetch_sub(1, Ordering::Relaxed);
+        let held = mem::take(&mut *self.0.held.lock().expect("no panic"));
+        drop(held);
+    }
+}
+
+impl Connector<Tokio> for Hoard {
+    type Connection = Hoarded;
+    type Error = ConnectionError;
+
+    async fn connect(&self, _: Target, _: HandshakeReporter) -> Result<Hoarded, ConnectionError> {
+        self.open.fetch_add(1, Ordering::Relaxed);
+        Ok(Hoarded(self.clone()))
+    }
+}
+
+impl Hoard {
+    /// A pool whose caller had one connection to close, and performed some of what that has brought about.
+    async fn partly_closed(&self) -> Pool<Self> {
+        let builder = Builder::new("localhost".parse().expect("an address"), self.clone());
+        let pool = builder.replace_options(at_most(MANY)).build().expect("a pool");
+        pool.ready();
+        let mut held = Vec::new();
+        for _ in 0..MANY {
+            held.push(pool.check_out().await.expect("a connection"));
+        }
+        pool.clear(ConnectionError::network(Stage::Operation, "reset"), false);
+        let first = held.pop();
+        *self.held.lock().expect("no panic") = held;
+        drop(first);
+        let open = self.open.load(Ordering::Relaxed);
+        assert!((1..MANY - 1).contains(&open), "{open}");
+        pool
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_caller_leaves_is_done_by_a_task() {
+    let hoard = Hoard::default();
+    let _pool = hoard.partly_closed().await;
+    settle().await;
+    assert_eq!(hoard.open.load(Ordering::Relaxed), 0);
+}
+
+#[test]
+fn what_a_caller_leaves_is_done_by_close_where_nothing_drives_the_runtime() {
+    let runtime = || tokio::runtime::Builder::new_current_thread().enable_time().build();
+    let (hoard, of_pool) = (Hoard::default(), runtime().expect("a runtime"));
+    let pool = of_pool.block_on(hoard.partly_closed());
+    runtime().expect("a runtime").block_on(pool.close());
+    assert_eq!(hoard.open.load(Ordering::Relaxed), 0);
+    assert!(pool.driver().is_drained());
 }
