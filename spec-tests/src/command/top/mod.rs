@@ -13,6 +13,7 @@ use std::io::{self, IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::thread;
 
+use ratatui::crossterm::terminal;
 use serde_json::{Value, json};
 
 use self::live::{Live, Refused};
@@ -52,6 +53,9 @@ fn choose(live: &mut Live, given: &str) -> Result<usize, Failure> {
 
 /// Once, or until the reader has seen enough. Rates need two looks.
 fn print(live: &mut Live, arguments: &Arguments, chosen: Option<usize>) -> Result<(), Failure> {
+    let is_terminal = io::stdout().is_terminal();
+    let columns = is_terminal.then(terminal::size).and_then(Result::ok);
+    let width = columns.map_or(usize::MAX, |(columns, _)| columns.into());
     let mut before = Moment::new(live.pools()?);
     loop {
         thread::sleep(arguments.interval);
@@ -62,7 +66,7 @@ fn print(live: &mut Live, arguments: &Arguments, chosen: Option<usize>) -> Resul
         } else if let Some(number) = chosen {
             text::of_pool(&live.pool(number)?, &rates)
         } else {
-            text::of_table(&now.pools, &rates, arguments.sort)
+            text::of_table(&now.pools, &rates, arguments.sort, width)
         };
         let mut out = io::stdout().lock();
         match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {

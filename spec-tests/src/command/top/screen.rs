@@ -4,7 +4,6 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use clap::ValueEnum as _;
 use ratatui::crossterm::event::{self, Event, KeyEventKind};
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Color, Style, Stylize as _};
@@ -15,7 +14,7 @@ use ratatui::{DefaultTerminal, Frame};
 use super::live::{Live, Refused};
 use super::rates::{Moment, Rates};
 use super::state::{State, Wish};
-use super::table::Column;
+use super::table::{Column, Grid, SPACING};
 use super::text::{self, Kind};
 use super::{Arguments, snapshot};
 use crate::command::Failure;
@@ -23,6 +22,9 @@ use crate::command::input::at;
 
 /// The longest wait that has no colour of its own.
 const LONG_WAIT_MS: f64 = 1000.0;
+
+/// Before the selected pool.
+const SELECTED: &str = "> ";
 
 pub(super) fn run(live: Live, arguments: &Arguments, open: Option<usize>) -> Result<(), Failure> {
     let folder = arguments.into.as_deref().unwrap_or(Path::new("."));
@@ -152,31 +154,18 @@ fn styled((kind, text): text::Line) -> Line<'static> {
 }
 
 fn draw_table(frame: &mut Frame<'_>, area: Rect, state: &State) {
-    let columns = Column::value_variants();
-    let cells = |number: usize| {
-        let pool = &state.pools[number];
-        columns.iter().map(move |column| column.cell(pool, state.rates.of(pool.pool)))
-    };
-    let header = columns.iter().map(|column| {
-        let is_sorted = *column == state.column;
-        let arrow = if state.is_reversed { "^" } else { "v" };
-        let title = column.title();
-        if is_sorted { format!("{title}{arrow}") } else { title.to_owned() }
-    });
-    let header: Vec<_> = header.collect();
-    let width = |column: usize| {
-        let cells = (0..state.pools.len()).filter_map(|pool| cells(pool).nth(column));
-        let widest = cells.chain([header[column].clone()]).map(|cell| cell.chars().count()).max();
-        Constraint::Length(u16::try_from(widest.unwrap_or_default()).unwrap_or(u16::MAX))
-    };
-    let widths: Vec<_> = (0..columns.len()).map(width).collect();
+    let arrow = if state.is_reversed { "^" } else { "v" };
+    let width = usize::from(area.width).saturating_sub(SELECTED.len());
+    let grid = Grid::new(&state.pools, &state.rates, (state.column, arrow), width);
     let place = |column: Column, text: String| {
         let text = Text::from(text);
         Cell::from(if column.is_text() { text } else { text.right_aligned() })
     };
-    let rows = (0..state.pools.len()).map(|number| {
-        let row = columns.iter().zip(cells(number)).map(|(column, text)| place(*column, text));
-        let pool = &state.pools[number];
+    let cells = |texts: Vec<String>| {
+        let cells = grid.columns.iter().zip(texts).map(|(column, text)| place(*column, text));
+        Row::new(cells.collect::<Vec<_>>())
+    };
+    let rows = state.pools.iter().zip(grid.rows).map(|(pool, row)| {
         let is_slow = pool.longest_wait.is_some_and(|wait| wait > LONG_WAIT_MS);
         let style =
             match (pool.status.as_str(), is_slow || state.rates.of(pool.pool).failures > 0.0) {
@@ -184,13 +173,13 @@ fn draw_table(frame: &mut Frame<'_>, area: Rect, state: &State) {
                 ("ready", true) => Style::new().fg(Color::Yellow),
                 _ => Style::new().fg(Color::Red),
             };
-        Row::new(row).style(style)
+        cells(row).style(style)
     });
-    let titles = columns.iter().zip(&header).map(|(column, title)| place(*column, title.clone()));
-    let table = Table::new(rows, widths)
-        .header(Row::new(titles).underlined())
-        .column_spacing(2)
-        .highlight_symbol("> ")
+    let widths = grid.widths.iter().map(|width| u16::try_from(*width).unwrap_or(u16::MAX));
+    let table = Table::new(rows, widths.map(Constraint::Length))
+        .header(cells(grid.heads).underlined())
+        .column_spacing(SPACING)
+        .highlight_symbol(SELECTED)
         .row_highlight_style(Style::new().bold());
     let mut selection = TableState::new().with_selected(state.place());
     frame.render_stateful_widget(table, area, &mut selection);

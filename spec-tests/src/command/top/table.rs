@@ -8,19 +8,124 @@ use crate::command::output::milliseconds;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum Column {
+    /// The number of the pool, for --pool
+    #[value(name = "#")]
     Pool,
+    /// The address of its server
+    #[value(name = "pool", alias = "address")]
     Address,
+    /// Whether it is ready, paused or closed; REC while it is recorded
     Status,
+    /// Connections that are checked out
     InUse,
+    /// Connections that can be checked out
     Idle,
+    /// Connections that are being opened
     Pending,
+    /// maxPoolSize; - if it has no limit
     Max,
+    /// Requests that have no connection yet
     Waiting,
+    /// How long the oldest of them has waited
     LongestWait,
+    /// Check-outs that succeeded, per second
+    #[value(name = "outs/s", alias = "check-outs")]
     CheckOuts,
+    /// Check-outs that failed, per second
+    #[value(name = "fails/s", alias = "failing")]
     Failing,
+    /// Check-outs that have failed so far
     Failures,
+    /// How often the pool was cleared
     Clears,
+}
+
+/// The columns that leave a narrow screen, the first one first. The others, and the one by which it is sorted, stay.
+const LEAVING: [Column; 10] = [
+    Column::Clears,
+    Column::Failures,
+    Column::Pending,
+    Column::Idle,
+    Column::Max,
+    Column::CheckOuts,
+    Column::Status,
+    Column::Failing,
+    Column::InUse,
+    Column::LongestWait,
+];
+
+/// Between two columns.
+pub(super) const SPACING: u16 = 2;
+
+/// What is left of an address before a column leaves.
+const ADDRESS_MIN: usize = 16;
+
+/// The table as it fits a width.
+pub(super) struct Grid {
+    pub(super) columns: Vec<Column>,
+    pub(super) heads: Vec<String>,
+    /// Of pools in their order, a cell for each column.
+    pub(super) rows: Vec<Vec<String>>,
+    pub(super) widths: Vec<usize>,
+}
+
+impl Grid {
+    /// `arrow` marks the column by which it is sorted. Numbers are whole, whatever the width.
+    pub(super) fn new(
+        pools: &[Pool],
+        rates: &Rates,
+        (sorted, arrow): (Column, &str),
+        width: usize,
+    ) -> Self {
+        let head = |column: Column| match column == sorted {
+            true => format!("{}{arrow}", column.title()),
+            false => column.title().to_owned(),
+        };
+        let cell = |column: Column, pool: &Pool| column.cell(pool, rates.of(pool.pool));
+        let widest = |column: Column| {
+            let cells = pools.iter().map(|pool| cell(column, pool)).chain([head(column)]);
+            cells.map(|cell| cell.chars().count()).max().unwrap_or_default()
+        };
+        let mut columns: Vec<_> =
+            Column::value_variants().iter().map(|it| (*it, widest(*it))).collect();
+        let needed = |columns: &[(Column, usize)]| {
+            let spaces = usize::from(SPACING) * columns.len().saturating_sub(1);
+            columns.iter().map(|(_, width)| width).sum::<usize>() + spaces
+        };
+        let address = widest(Column::Address);
+        let may_shrink = address - address.min(ADDRESS_MIN);
+        for leaving in LEAVING.into_iter().filter(|it| *it != sorted) {
+            if needed(&columns) > width.saturating_add(may_shrink) {
+                columns.retain(|(column, _)| *column != leaving);
+            }
+        }
+        let shrinks = needed(&columns).saturating_sub(width).min(may_shrink);
+        let fitted = |column: Column, text: String| {
+            if column == Column::Address { shortened(&text, address - shrinks) } else { text }
+        };
+        let row = |pool| columns.iter().map(|(it, _)| fitted(*it, cell(*it, pool))).collect();
+        Self {
+            rows: pools.iter().map(row).collect(),
+            heads: columns.iter().map(|(column, _)| head(*column)).collect(),
+            widths: columns
+                .iter()
+                .map(|(it, width)| if *it == Column::Address { width - shrinks } else { *width })
+                .collect(),
+            columns: columns.into_iter().map(|(column, _)| column).collect(),
+        }
+    }
+}
+
+/// Without its middle, if it is longer.
+fn shortened(text: &str, most: usize) -> String {
+    let letters: Vec<_> = text.chars().collect();
+    if letters.len() <= most {
+        return text.to_owned();
+    }
+    let end = most.saturating_sub(1) / 2;
+    let beginning = most.saturating_sub(1 + end);
+    let first = letters[..beginning].iter();
+    first.chain(&['…']).chain(&letters[letters.len() - end..]).collect()
 }
 
 impl Column {
@@ -42,7 +147,7 @@ impl Column {
         }
     }
 
-    pub(super) fn cell(self, pool: &Pool, rate: Rate) -> String {
+    fn cell(self, pool: &Pool, rate: Rate) -> String {
         self.value(pool, rate).0
     }
 
@@ -138,6 +243,41 @@ mod tests {
         assert_eq!(order(Column::Address, false), [2, 1, 3]);
         assert_eq!(order(Column::Pool, false), [1, 2, 3]);
         assert_eq!(order(Column::Clears, false), [1, 2, 3]);
+    }
+
+    #[test]
+    fn every_number_is_whole_whatever_the_width() {
+        let longest = Some(47.4);
+        let pools = [
+            pool(1, "cluster0-shard-00-02.ab1cd.example.net:27017", 123, longest),
+            pool(2, "[2001:db8::1]:27017", 0, None),
+        ];
+        let grid = |width| Grid::new(&pools, &Rates::default(), (Column::Clears, "v"), width);
+        let whole = grid(usize::MAX);
+        assert_eq!(whole.columns.len(), Column::value_variants().len());
+        assert_eq!(whole.rows[0][1], "cluster0-shard-00-02.ab1cd.example.net:27017");
+        for width in 60..200 {
+            let grid = grid(width);
+            let taken: usize = grid.widths.iter().map(|width| width + usize::from(SPACING)).sum();
+            assert!(taken <= width + usize::from(SPACING), "{width}: {taken}");
+            assert!(grid.columns.contains(&Column::Clears), "it is sorted by it");
+            for (row, of_whole) in grid.rows.iter().zip(&whole.rows) {
+                for ((column, cell), width) in grid.columns.iter().zip(row).zip(&grid.widths) {
+                    let place =
+                        whole.columns.iter().position(|it| it == column).expect("it is there");
+                    assert!(cell.chars().count() <= *width, "{cell}");
+                    assert!(*column == Column::Address || *cell == of_whole[place], "{cell}");
+                }
+            }
+        }
+        let [narrow, wide] = [grid(80), grid(100)];
+        assert_eq!(
+            narrow.heads.join(" "),
+            "# pool status in use waiting longest wait fails/s clearsv"
+        );
+        assert_eq!(narrow.rows[0][1], "cluster0-s…net:27017");
+        assert_eq!(narrow.rows[0][4..6], ["123", "47.4 ms"]);
+        assert_eq!(wide.columns.len(), narrow.columns.len() + 3);
     }
 
     #[test]

@@ -1,12 +1,12 @@
 //! What is shown, as lines of text: the same on a screen and in a pipe.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use clap::ValueEnum as _;
 
 use super::live::{Clear, Connection, Detail, Pool, Request};
 use super::rates::Rates;
-use super::table::{Column, sorted};
+use super::table::{Column, Grid, sorted};
 use crate::command::output::{milliseconds, printable, table};
 
 /// A line, and how it looks on a screen.
@@ -24,14 +24,13 @@ pub(super) enum Kind {
 /// How many places are named that hold connections.
 const PLACES_MAX: usize = 5;
 
-/// The table of pools.
-pub(super) fn of_table(pools: &[Pool], rates: &Rates, column: Column) -> String {
-    let columns = Column::value_variants();
-    let titles: Vec<_> = columns.iter().map(|column| column.title()).collect();
+/// The table of pools, for so many characters in a line.
+pub(super) fn of_table(pools: &[Pool], rates: &Rates, column: Column, width: usize) -> String {
     let pools = sorted(pools, rates, column, false);
-    let row = |pool: &Pool| columns.iter().map(|it| it.cell(pool, rates.of(pool.pool))).collect();
-    let is_text = |title: &str| columns.iter().any(|it| it.is_text() && it.title() == title);
-    table(&titles.join("|"), pools.iter().map(row), is_text)
+    let grid = Grid::new(&pools, rates, (column, ""), width);
+    let is_text =
+        |title: &str| Column::value_variants().iter().any(|it| it.is_text() && it.title() == title);
+    table(&grid.heads.join("|"), grid.rows, is_text)
 }
 
 /// One pool.
@@ -49,9 +48,10 @@ pub(super) fn lines(detail: &Detail, rates: &Rates) -> Vec<Line> {
     let is_text = |name: &str| ["waits for", "state", "checked out at"].contains(&name);
     if !detail.requests.is_empty() {
         let shown = detail.requests.len() as u64;
-        let rows = detail.requests.iter().map(|it| request(&detail.pool, it));
+        let rows = detail.requests.iter().map(request);
         let rows = table("request|waits|deadline in|for|waits for", rows, is_text);
-        list(of(shown, detail.pool.waiting, "requests, the oldest first"), rows);
+        let title = of(shown, detail.pool.waiting, "requests, the oldest first");
+        list(title, reasons(detail) + &rows);
     }
     if !detail.connections.is_empty() {
         let shown = detail.connections.len() as u64;
@@ -111,7 +111,16 @@ fn longest_wait(detail: &Detail) -> Option<Line> {
 
 fn obstacle(pool: &Pool, request: &Request) -> String {
     let number = request.connection.unwrap_or_default();
-    match request.waits_for.as_str() {
+    limit(pool, &request.waits_for).unwrap_or_else(|| match request.waits_for.as_str() {
+        "establishment" => format!("connection {number} is being opened for it"),
+        "pendingResponse" => format!("a late reply is being read on connection {number}"),
+        other => other.to_owned(),
+    })
+}
+
+/// What stands in the way of many requests.
+fn limit(pool: &Pool, waits_for: &str) -> Option<String> {
+    Some(match waits_for {
         "connection" => {
             let max = pool.max_pool_size.unwrap_or_default();
             format!("maxPoolSize ({max}) is reached, a connection has to be checked in")
@@ -123,9 +132,22 @@ fn obstacle(pool: &Pool, request: &Request) -> String {
         "pacing" => "the pool waits to open more connections, after an overload or because it is \
                      adaptive"
             .to_owned(),
-        "establishment" => format!("connection {number} is being opened for it"),
-        "pendingResponse" => format!("a late reply is being read on connection {number}"),
-        other => other.to_owned(),
+        _ => return None,
+    })
+}
+
+/// Each limit that requests wait for, once.
+fn reasons(detail: &Detail) -> String {
+    let met: BTreeSet<_> = detail.requests.iter().map(|it| it.waits_for.as_str()).collect();
+    let line = |it| Some(format!("{}: {}\n", word(it), limit(&detail.pool, it)?));
+    met.into_iter().filter_map(line).collect()
+}
+
+/// As the table calls it.
+fn word(waits_for: &str) -> &str {
+    match waits_for {
+        "connection" => "check-in",
+        other => other,
     }
 }
 
@@ -200,13 +222,18 @@ fn failed(detail: &Detail, per_second: f64) -> Option<Line> {
     Some((Kind::Trouble, text))
 }
 
-fn request(pool: &Pool, it: &Request) -> Vec<String> {
+fn request(it: &Request) -> Vec<String> {
+    let number = it.connection.unwrap_or_default();
     vec![
         it.request.to_string(),
         time(it.waited, it.exact),
         it.deadline.map_or_else(|| "-".to_owned(), milliseconds),
         it.purpose.clone(),
-        obstacle(pool, it),
+        match it.waits_for.as_str() {
+            "establishment" => format!("connection {number}"),
+            "pendingResponse" => format!("reply on {number}"),
+            limit => word(limit).to_owned(),
+        },
     ]
 }
 
