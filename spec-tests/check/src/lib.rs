@@ -54,8 +54,7 @@ use cenote_core::error::OneLine;
 use thiserror::Error;
 
 pub use self::event_guard::EventGuard;
-use self::line::Kind;
-pub use self::line::{Line, LineError};
+pub use self::line::{Kind, Line, LineError, Options};
 use self::pool::Pool;
 
 /// What the pool may do at most, where it is not what the options of its ConnectionPoolCreated say.

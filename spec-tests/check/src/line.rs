@@ -18,26 +18,36 @@ use crate::event_json::{self, EventJson};
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Line {
-    /// Seconds since the start, if the line says so.
-    pub(super) at: Option<f64>,
+    /// Seconds since any moment, the same for all lines, if the line says so.
+    pub at: Option<f64>,
+    /// What happened.
     #[serde(rename = "type", deserialize_with = "kind")]
-    pub(super) kind: Kind,
+    pub kind: Kind,
+    /// The address of the pool's server; empty if the line does not say it.
     #[serde(default, deserialize_with = "address")]
-    pub(super) address: Arc<str>,
-    pub(super) connection_id: Option<u64>,
+    pub address: Arc<str>,
+    /// The connection's number in its pool, from 1.
+    pub connection_id: Option<u64>,
+    /// How long the check-out or the establishment took, in milliseconds.
     #[serde(rename = "durationMS", alias = "duration")]
-    pub(super) milliseconds: Option<f64>,
-    pub(super) reason: Option<Cow<'static, str>>,
-    pub(super) error: Option<String>,
-    pub(super) service_id: Option<String>,
+    pub milliseconds: Option<f64>,
+    /// Why a connection was closed, or a check-out failed.
+    pub reason: Option<Cow<'static, str>>,
+    /// The error behind that.
+    pub error: Option<String>,
+    /// The service whose connections were cleared.
+    pub service_id: Option<String>,
+    /// Whether a clear ends what is in use.
     #[serde(rename = "interruptInUseConnections")]
-    pub(super) interrupts: Option<bool>,
-    pub(super) options: Option<Options>,
+    pub interrupts: Option<bool>,
+    /// Of a pool that was created, or whose options changed.
+    pub options: Option<Options>,
 }
 
 /// What happened: the eleven events of CMAP, the three about pending responses, and two lines that are no events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-pub(super) enum Kind {
+#[expect(missing_docs, reason = "the specification's names")]
+pub enum Kind {
     ConnectionPoolCreated,
     ConnectionPoolReady,
     ConnectionPoolCleared,
@@ -63,7 +73,9 @@ impl Kind {
         Self::deserialize(StrDeserializer::<Error>::new(name)).ok()
     }
 
-    pub(super) fn is_event(self) -> bool {
+    /// Whether it is one of the pool's events, and not a note beside them.
+    #[must_use]
+    pub fn is_event(self) -> bool {
         !matches!(self, Self::PoolOptionsChanged | Self::PoolResetAfterFork)
     }
 
@@ -107,9 +119,11 @@ fn address<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Arc<str>, D::Er
 /// What a pool says of itself when it is created.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Options {
-    pub(super) max_pool_size: Option<u32>,
-    pub(super) max_connecting: Option<u32>,
+pub struct Options {
+    /// `maxPoolSize`; 0 is no limit.
+    pub max_pool_size: Option<u32>,
+    /// `maxConnecting`.
+    pub max_connecting: Option<u32>,
 }
 
 /// Why a line is no event.
@@ -122,6 +136,9 @@ pub enum LineError {
     /// An event about a connection that does not say about which.
     #[error("this {0} has no connectionId")]
     NoConnection(String),
+    /// An event without a time, where times are needed.
+    #[error("this event has no time: `at`, in seconds")]
+    NoTime,
     /// A change of options that does not say to which.
     #[error("this PoolOptionsChanged has no options")]
     NoOptions,

@@ -68,7 +68,7 @@ pub struct Request {
 }
 
 impl Connection {
-    fn new(activity: Activity, since: Instant, creator: Option<WaiterId>) -> Self {
+    pub(crate) fn new(activity: Activity, since: Instant, creator: Option<WaiterId>) -> Self {
         Self { creator, activity, since, step: 0, reported: None, stage: None }
     }
 }

@@ -40,7 +40,7 @@ First steps:
   cenote run --chaos                          run a pool while its server has faults
   cenote record example.bson                  write an example trace
   cenote replay example.bson --html page.html draw it as a page for any browser
-  cenote replay example.bson --explain        explain why check-outs failed
+  cenote explain example.bson                 explain why check-outs failed; also from events of other drivers
   cenote run --inspect pool.sock --seconds 600  run a pool that can be watched meanwhile
   cenote top pool.sock                        watch the pools of a running process
 
@@ -54,6 +54,8 @@ enum Command {
     /// Show the pools of a running process: connections, the callers that hold them, requests that wait
     #[cfg(all(unix, feature = "top"))]
     Top(top::Arguments),
+    /// Say why check-outs waited or failed: from the events of any driver's pool, or a trace
+    Explain(replay::explain_command::Arguments),
     /// Replay a trace: verify, print, explain, draw, step through or shrink it
     Replay(Box<replay::Arguments>),
     /// Write an example trace: simulated traffic, or an incident
@@ -81,6 +83,7 @@ pub fn main() -> ExitCode {
         Command::Run(arguments) => run::run(&arguments),
         #[cfg(all(unix, feature = "top"))]
         Command::Top(arguments) => top::run(&arguments),
+        Command::Explain(arguments) => replay::explain_command::run(arguments),
         Command::Replay(arguments) => replay::run(*arguments),
         Command::Record(arguments) => record::run(&arguments),
         Command::Check(arguments) => check::run(&arguments),

@@ -3,6 +3,7 @@
 mod check;
 mod conform;
 mod endpoint;
+mod explain;
 mod replay;
 mod run;
 mod top;

@@ -160,9 +160,7 @@ impl Analysis {
             let used = known(id.number()).and_then(|it| Use::of(id.number(), it, view.holders));
             let Some(used) = used else { return };
             let until = Some((now, !matches!(health, Health::Healthy)));
-            let ended = Use { until, ..used };
-            self.uses.add((now, ended.held(now)));
-            self.long_uses.add(ended.held(now), || ended);
+            self.add_use(Use { until, ..used }, now);
         } else if let Input::EstablishSucceeded { id, .. } = &view.step.input {
             let Some(pending) = known(id.number()) else { return };
             self.establishments.add((now, now.saturating_since(pending.since)));
@@ -190,6 +188,13 @@ impl Analysis {
         }
     }
 
+    /// A use that ended now.
+    pub(super) fn add_use(&mut self, ended: Use, now: Instant) {
+        let held = ended.held(now);
+        self.uses.add((now, held));
+        self.long_uses.add(held, || ended);
+    }
+
     fn end_wait(
         &mut self,
         waiter: WaiterId,
@@ -199,7 +204,24 @@ impl Analysis {
         view: &View<'_>,
     ) {
         let now = view.pool.now();
+        let counts = Counts::of(&view.before, view.pool.options());
+        let wait = |outcome| {
+            let own_place = view.step.place.as_ref().filter(|_| is_at_once);
+            let place = own_place.or_else(|| view.holders.places.get(&waiter)).cloned();
+            wait(waiter, request, place, now, counts, outcome, view.holders)
+        };
         let waited = now.saturating_since(request.started);
+        self.add_wait(now, waited, (outcome, is_at_once), wait);
+    }
+
+    /// A wait of this length that ended now: how, and whether it was none.
+    pub(super) fn add_wait(
+        &mut self,
+        now: Instant,
+        waited: Duration,
+        (outcome, is_at_once): (Outcome, bool),
+        wait: impl FnOnce(Outcome) -> Wait,
+    ) {
         match (&outcome, is_at_once) {
             (Outcome::Served(_), true) => self.counts.at_once += 1,
             (Outcome::Served(_), false) => self.counts.after_wait += 1,
@@ -212,10 +234,7 @@ impl Analysis {
                 return;
             }
         }
-        let counts = Counts::of(&view.before, view.pool.options());
-        let own_place = view.step.place.as_ref().filter(|_| is_at_once);
-        let place = own_place.or_else(|| view.holders.places.get(&waiter)).cloned();
-        let wait = wait(waiter, request, place, now, counts, outcome, view.holders);
+        let wait = wait(outcome);
         let group = match &wait.outcome {
             Outcome::Failed(
                 failure @ (Failure::TimedOut
@@ -237,7 +256,7 @@ impl Analysis {
         });
         members.count += 1;
         members.last = now;
-        members.intervals.add((request.started, now));
+        members.intervals.add((wait.asked, now));
         if waited >= members.longest.duration() {
             members.longest = wait;
         }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use cenote_core::pool::{Action, CheckOutError, Event, Input, Instant, WaiterId};
 use cenote_core::trace::Cause;
 
+use super::wait::Counts;
 use super::{list, paragraph};
 use crate::clock::Clock;
 use crate::holders::Activity;
@@ -68,7 +69,7 @@ impl<T> Default for Few<T> {
 }
 
 impl<T> Few<T> {
-    fn add(&mut self, item: T) {
+    pub(super) fn add(&mut self, item: T) {
         self.count += 1;
         if self.first.len() < FEW {
             self.first.push(item);
@@ -127,17 +128,33 @@ impl Clear {
             } else {
                 (view.step.input.name().to_owned(), false, None)
             };
+        let (at, step) = (view.pool.now(), view.step.number);
+        let counts = Counts::of(&view.before, view.pool.options());
+        let last = view.before.connections_created;
+        let clear = Self::new(number, (at, step), cause, counts, last);
+        Self { interrupts, service, follows: view.step.follows, ..clear }
+    }
+
+    /// Of a pool with these counts, whose last connection has this number.
+    pub(super) fn new(
+        number: u64,
+        (at, step): (Instant, u64),
+        cause: String,
+        counts: Counts,
+        last_connection: u64,
+    ) -> Self {
+        let Counts { total, in_use, pending, .. } = counts;
         Self {
             number,
-            at: view.pool.now(),
-            step: view.step.number,
+            at,
+            step,
             cause,
-            interrupts,
-            service,
-            total: view.before.total,
-            in_use: view.before.in_use,
-            pending: view.before.pending,
-            last_connection: view.before.connections_created,
+            interrupts: false,
+            service: None,
+            total,
+            in_use,
+            pending,
+            last_connection,
             cleared: Few::default(),
             refused: 0,
             interrupted: Few::default(),
@@ -145,7 +162,7 @@ impl Clear {
             ready: None,
             established: 0,
             because: None,
-            follows: view.step.follows,
+            follows: None,
         }
     }
 
@@ -176,14 +193,24 @@ impl Clear {
 
     fn hear(&mut self, event: &Event<Cause>, now: Instant) {
         if let Event::ConnectionClosed { connection_id, .. } = event {
-            if *connection_id <= self.last_connection {
-                self.closed.add((*connection_id, now));
-            }
+            self.close(*connection_id, now);
         } else if let Event::ConnectionPoolReady = event {
             self.ready.get_or_insert(now);
         } else if let Event::ConnectionReady { .. } = event {
-            self.established += u64::from(self.ready.is_some() || self.service.is_some());
+            self.establish();
         }
+    }
+
+    /// A connection was closed.
+    pub(super) fn close(&mut self, connection: u64, now: Instant) {
+        if connection <= self.last_connection {
+            self.closed.add((connection, now));
+        }
+    }
+
+    /// A connection was established.
+    pub(super) fn establish(&mut self) {
+        self.established += u64::from(self.ready.is_some() || self.service.is_some());
     }
 
     /// How many requests failed because of it.

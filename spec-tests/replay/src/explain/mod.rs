@@ -3,6 +3,7 @@
 
 mod analysis;
 mod clears;
+mod events;
 mod failures;
 mod json;
 mod leaks;
@@ -13,6 +14,7 @@ mod summary;
 mod wait;
 
 pub use analysis::{Analysis, Use};
+pub use events::explain_events;
 pub use failures::Explainer;
 pub use story::Story;
 pub use summary::Findings;

@@ -14,7 +14,7 @@ use super::paragraph;
 use super::statistics::{Intervals, Quantiles, Sample};
 use super::wait::{Counts, Failure, Obstacle, Outcome, Wait};
 use crate::clock::Clock;
-use crate::holders::Activity;
+use crate::holders::{Activity, Holders};
 use crate::step_reader::StepReader;
 use crate::text::{counted, grouped, span};
 use crate::topology::{Reason, ServerHistory};
@@ -41,21 +41,59 @@ pub struct Findings {
     pending: Vec<(Instant, String)>,
     /// What became of the server of the pool, if that is known.
     server: Option<ServerHistory>,
+    /// By events: there is no trace that could tell more.
+    is_told: bool,
+}
+
+/// What there is at the end of what was analysed.
+pub(super) struct End<'a> {
+    pub(super) title: String,
+    pub(super) address: Option<String>,
+    pub(super) start: Instant,
+    pub(super) now: Instant,
+    pub(super) steps: u64,
+    pub(super) counts: Counts,
+    pub(super) holders: &'a Holders,
+    /// From which time on a use is long: as asked, and by the pool's own threshold.
+    pub(super) limits: (Option<Duration>, Option<Duration>),
+    pub(super) is_told: bool,
 }
 
 impl Findings {
     /// What the analysis found in a trace that was read as far as it counts. Uses of more than `longer_than` count as long. With
     /// a server, clears and time-outs name the changes of the topology that they follow.
     pub fn new<R: Read>(
-        mut analysis: Analysis,
+        analysis: Analysis,
         reader: &StepReader<R>,
         clock: Clock,
         longer_than: Option<Duration>,
         server: Option<ServerHistory>,
     ) -> Self {
-        let (header, pool, holders) = (reader.header(), reader.pool(), reader.holders());
-        let (options, end) = (pool.options(), pool.now());
-        let waiting = analysis.still_waiting(holders, end, Counts::of(&pool.snapshot(), options));
+        let (header, pool) = (reader.header(), reader.pool());
+        let (options, now) = (pool.options(), pool.now());
+        let end = End {
+            title: title(header, &clock, reader.steps(), now),
+            address: header.address.clone(),
+            start: header.start,
+            now,
+            steps: reader.steps(),
+            counts: Counts::of(&pool.snapshot(), options),
+            holders: reader.holders(),
+            limits: (longer_than, options.leak_detection_threshold),
+            is_told: false,
+        };
+        Self::of(analysis, end, clock, server)
+    }
+
+    /// The same for what ends like this.
+    pub(super) fn of(
+        mut analysis: Analysis,
+        end: End<'_>,
+        clock: Clock,
+        server: Option<ServerHistory>,
+    ) -> Self {
+        let End { title, address, start, now, steps, counts, holders, limits, is_told } = end;
+        let waiting = analysis.still_waiting(holders, now, counts);
         for wait in &waiting {
             analysis.slowest.add(wait.duration(), || wait.clone());
         }
@@ -68,8 +106,8 @@ impl Findings {
             holders.connections.iter().filter_map(|(&number, it)| Use::of(number, it, holders)),
             ended,
             Ended::of(&analysis.uses, uses.median()),
-            (longer_than, options.leak_detection_threshold),
-            end,
+            limits,
+            now,
         );
         for clear in &mut analysis.clears.all {
             clear.because =
@@ -77,7 +115,7 @@ impl Findings {
         }
         let pending = holders.connections.iter().filter(|(_, it)| it.activity == Activity::Pending);
         let mut pending: Vec<_> =
-            pending.map(|(&number, it)| (it.since, holders.stage(number, end))).collect();
+            pending.map(|(&number, it)| (it.since, holders.stage(number, now))).collect();
         pending.sort();
         let mut groups: Vec<_> = std::mem::take(&mut analysis.groups).into_iter().collect();
         // Failures first, and the most frequent ones of these.
@@ -85,10 +123,10 @@ impl Findings {
             (matches!(group, Group::Waited(_)), std::cmp::Reverse(members.count))
         });
         Self {
-            title: title(header, &clock, reader.steps(), end),
-            address: header.address.clone(),
-            start: header.start,
-            steps: reader.steps(),
+            title,
+            address,
+            start,
+            steps,
             clock,
             waiting: waiting.len() as u64,
             groups,
@@ -97,10 +135,11 @@ impl Findings {
             uses,
             leaks,
             analysis,
-            max_pool_size: pool.snapshot().max_pool_size,
-            max_connecting: pool.snapshot().max_connecting,
+            max_pool_size: counts.max,
+            max_connecting: counts.max_connecting,
             pending,
             server,
+            is_told,
         }
     }
 
@@ -131,7 +170,11 @@ impl Findings {
             let _ = write!(text, "\n{}", self.slowest(EXAMPLES));
         }
         text.push('\n');
-        paragraph(&mut text, "more       ", &self.more());
+        if self.is_told {
+            paragraph(&mut text, "not told   ", NOT_TOLD);
+        } else {
+            paragraph(&mut text, "more       ", &self.more());
+        }
         text
     }
 
@@ -525,6 +568,9 @@ impl Compared {
         }
     }
 }
+
+const NOT_TOLD: &str = "events do not say which place in the program asked, how long it may wait, whether it went away, \
+                        and what a connection that is being opened waits for; w1 is the first request";
 
 /// How many kinds of waits and failures are printed.
 const GROUPS: usize = 6;

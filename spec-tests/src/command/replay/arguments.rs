@@ -21,7 +21,7 @@ use crate::command::input::at;
 use crate::command::output::expect_different;
 
 /// Arguments of `cenote replay`.
-#[derive(Clone, Debug, clap::Args)]
+#[derive(Clone, Debug, Default, clap::Args)]
 #[command(after_help = after_help())]
 #[command(group = ArgGroup::new(WAY).args(["step", "diff", "shrink"]))]
 #[command(group = ArgGroup::new(RECORDED).multiple(true).args([
@@ -318,7 +318,7 @@ impl Arguments {
     }
 }
 
-fn duration(text: &str) -> Result<Duration, String> {
+pub(super) fn duration(text: &str) -> Result<Duration, String> {
     let nanos = clock::nanos(text).map(Duration::from_nanos);
     nanos.ok_or_else(|| format!("`{text}` is no number of seconds"))
 }

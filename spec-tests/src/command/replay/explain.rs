@@ -1,6 +1,7 @@
 //! Explains a trace: a summary, one wait, the longest waits, leaks, clears.
 
 use std::io::{self, Write};
+use std::path::Path;
 
 use cenote_replay::explain::{Analysis, Findings, Story};
 
@@ -14,7 +15,7 @@ pub(super) fn explain(arguments: &Arguments, out: &mut impl Write) -> Result<boo
     let path = &arguments.trace;
     let mut trace = Played::open(arguments, path)?;
     let clock = trace.part.clock;
-    let mut analysis = Analysis::new(arguments.slowest.unwrap_or(EXAMPLES).max(EXAMPLES));
+    let mut analysis = Analysis::new(arguments.slowest.unwrap_or(KEPT).max(KEPT));
     let server = arguments.server(trace.reader.header());
     let story = |waiter| Story::new(waiter, clock, server.clone());
     let mut stories: Vec<_> =
@@ -24,7 +25,6 @@ pub(super) fn explain(arguments: &Arguments, out: &mut impl Write) -> Result<boo
         stories.iter_mut().for_each(|(_, story)| story.add(view));
         Ok(())
     })?;
-    let lines = if arguments.all { usize::MAX } else { LINES };
     let mut screen = Screen::new(arguments.all);
     for (waiter, story) in &stories {
         if let Some(text) = story.tell(if arguments.all { usize::MAX } else { STORY }) {
@@ -36,6 +36,18 @@ pub(super) fn explain(arguments: &Arguments, out: &mut impl Write) -> Result<boo
     }
     screen.end("requests", out)?;
     let findings = Findings::new(analysis, &trace.reader, clock, arguments.longer_than, server);
+    good &= print_findings(arguments, path, &findings, out)?;
+    Ok(trace.end() && good)
+}
+
+/// What was asked for of the findings. Returns whether it is there.
+pub(super) fn print_findings(
+    arguments: &Arguments,
+    path: &Path,
+    findings: &Findings,
+    out: &mut impl Write,
+) -> Result<bool, Failure> {
+    let (mut good, lines) = (true, if arguments.all { usize::MAX } else { LINES });
     if let Some(count) = arguments.slowest {
         out.write_all(findings.slowest(count).as_bytes())?;
     }
@@ -57,12 +69,12 @@ pub(super) fn explain(arguments: &Arguments, out: &mut impl Write) -> Result<boo
     }
     screen.end("clears", out)?;
     if arguments.wants_summary() && arguments.json {
-        writeln!(out, "{}", findings.json(EXAMPLES))?;
+        writeln!(out, "{}", findings.json(KEPT))?;
     } else if arguments.wants_summary() {
         out.write_all(findings.summary().as_bytes())?;
     }
     out.flush()?;
-    Ok(trace.end() && good)
+    Ok(good)
 }
 
 /// Texts that were asked for by number: as many as a screen has room for, and at least one.
@@ -101,7 +113,7 @@ impl Screen {
 }
 
 /// The longest waits that are kept at least.
-const EXAMPLES: usize = 20;
+pub(super) const KEPT: usize = 20;
 /// Lines of a table, without --all.
 const LINES: usize = 20;
 /// Lines of several waits or clears, without --all.

@@ -3,6 +3,7 @@
 mod arguments;
 mod draw;
 mod explain;
+pub(super) mod explain_command;
 mod played;
 mod print;
 mod several;
@@ -39,14 +40,22 @@ use self::sources::Sources;
 pub(super) fn run(arguments: Arguments) -> Result<bool, Failure> {
     arguments.check_files()?;
     let mut out = BufWriter::new(io::stdout().lock());
-    let outcome = run_on(arguments, &mut out).and_then(|good| {
+    let outcome = run_on(arguments, &mut out);
+    without_closed_pipe(outcome, &mut out)
+}
+
+/// A reader that has seen enough is no failure.
+fn without_closed_pipe(
+    outcome: Result<bool, Failure>,
+    out: &mut impl Write,
+) -> Result<bool, Failure> {
+    let outcome = outcome.and_then(|good| {
         out.flush()?;
         Ok(good)
     });
     // Errors of files have their names: what has none is of standard output.
     let Err(failure) = outcome else { return outcome };
     match failure.downcast::<io::Error>() {
-        // A reader that has seen enough is no failure.
         Ok(error) if has_seen_enough(&error) => Ok(true),
         Ok(error) => Err(format!("cannot print: {error}").into()),
         Err(failure) => {

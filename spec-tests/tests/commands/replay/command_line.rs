@@ -12,6 +12,7 @@ const COMMANDS: &[&str] = &[
     "run",
     #[cfg(unix)]
     "top",
+    "explain",
     "replay",
     "record",
     "check",

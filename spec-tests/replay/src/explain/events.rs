@@ -1,0 +1,346 @@
+//! The same from the events that a pool of any driver tells. They have no ids of requests, deadlines and places in the
+//! program, and say nothing of what was not done: all that is left out.
+
+use std::collections::BTreeMap;
+use std::io::BufRead;
+use std::sync::Arc;
+use std::time::Duration;
+
+use cenote_check::{Kind, Line, LineError, Unreadable};
+use cenote_core::pool::{Instant, WaiterId};
+
+use super::analysis::{Analysis, Use};
+use super::clears::Clear;
+use super::summary::{End, Findings};
+use super::wait::{Counts, Failure, Obstacle, Outcome, Wait};
+use crate::clock::{Clock, UtcOffset};
+use crate::holders::{Activity, Connection, Holders, Request};
+
+/// What the events of each pool tell, of which a stream may have several, in the order of their addresses. Keeps this many of
+/// the longest waits; uses of more than `longer_than` count as long.
+///
+/// # Errors
+///
+/// What cannot be read, with the number of its line: also an event without a time.
+pub fn explain_events(
+    lines: impl BufRead,
+    slowest: usize,
+    longer_than: Option<Duration>,
+) -> Result<Vec<Findings>, Unreadable> {
+    let mut pools: BTreeMap<Arc<str>, ToldPool> = BTreeMap::new();
+    let mut first = None;
+    for (number, text) in (1..).zip(lines.lines()) {
+        let text = text.map_err(|source| Unreadable::Io { line: number, source })?;
+        if text.trim().is_empty() {
+            continue;
+        }
+        let wrong = |source| Unreadable::Line { line: number, source };
+        let event = Line::parse(&text).map_err(wrong)?;
+        let at = event.at.filter(|at| at.is_finite()).ok_or_else(|| wrong(LineError::NoTime))?;
+        let since = at - *first.get_or_insert(at);
+        let at = Instant::from_nanos((since.max(0.0) * 1e9) as u64);
+        let new = || ToldPool::new(at, slowest);
+        pools.entry(Arc::clone(&event.address)).or_insert_with(new).hear(at, number, &event);
+    }
+    if pools.is_empty() {
+        return Err(Unreadable::Empty);
+    }
+    Ok(pools.into_iter().map(|(address, pool)| pool.finish(&address, longer_than)).collect())
+}
+
+/// A pool as its events tell of it.
+struct ToldPool {
+    start: Instant,
+    now: Instant,
+    events: u64,
+    analysis: Analysis,
+    holders: Holders,
+    max: Option<u32>,
+    max_connecting: u32,
+    requests: u64,
+    clears: u64,
+    /// Of those that wait, the ones that found a connection idle.
+    at_once: Vec<WaiterId>,
+    /// Connections whose check-in was told after the next check-out, which it preceded.
+    early: Vec<u64>,
+    /// Since when requests fail at once, if they do, and why.
+    paused: Option<(Instant, Option<String>)>,
+}
+
+impl ToldPool {
+    fn new(start: Instant, slowest: usize) -> Self {
+        Self {
+            start,
+            now: start,
+            events: 0,
+            analysis: Analysis::new(slowest),
+            holders: Holders::default(),
+            max: DEFAULT_MAX,
+            max_connecting: DEFAULT_MAX_CONNECTING,
+            requests: 0,
+            clears: 0,
+            at_once: Vec::new(),
+            early: Vec::new(),
+            paused: None,
+        }
+    }
+
+    /// Threads write their lines as they come to it: one may be a little older than the line before.
+    fn hear(&mut self, at: Instant, number: u64, event: &Line) {
+        self.now = self.now.max(at);
+        self.events += u64::from(event.kind.is_event());
+        let connection = event.connection_id.unwrap_or_default();
+        match event.kind {
+            Kind::ConnectionPoolCreated => {
+                self.take_options(event);
+                self.paused = Some((at, None));
+            }
+            Kind::PoolOptionsChanged => self.take_options(event),
+            Kind::ConnectionPoolReady => {
+                self.paused = None;
+                self.clear_ends(at);
+            }
+            Kind::ConnectionPoolCleared => self.cleared(at, number, event),
+            Kind::ConnectionCreated => {
+                self.analysis.created.add(at);
+                let creator = self.holders.requests.keys().next_back().copied();
+                let pending = Connection::new(Activity::Pending, at, creator);
+                self.holders.connections.insert(connection, pending);
+            }
+            Kind::ConnectionReady => self.established(at, connection, event.milliseconds),
+            Kind::ConnectionClosed => {
+                self.holders.connections.remove(&connection);
+                if let Some(clear) = self.analysis.clears.all.last_mut() {
+                    clear.close(connection, at);
+                }
+            }
+            Kind::ConnectionCheckOutStarted => self.asked(at, number),
+            Kind::ConnectionCheckedOut => self.served(at, number, connection, event.milliseconds),
+            Kind::ConnectionCheckOutFailed => self.failed(at, event),
+            Kind::ConnectionCheckedIn => self.checked_in(at, connection),
+            // The connections of the parent are not this process's.
+            Kind::PoolResetAfterFork => self.holders = Holders::default(),
+            Kind::ConnectionPoolClosed
+            | Kind::ConnectionPendingResponseStarted
+            | Kind::ConnectionPendingResponseSucceeded
+            | Kind::ConnectionPendingResponseFailed => {}
+        }
+        let analysis = &mut self.analysis;
+        analysis.counted = Some((self.start, self.now));
+        analysis.waiting_max = analysis.waiting_max.max(self.holders.requests.len() as u64);
+    }
+
+    fn take_options(&mut self, event: &Line) {
+        let options = event.options.unwrap_or_default();
+        self.max = options.max_pool_size.map_or(self.max, |max| Some(max).filter(|max| *max > 0));
+        self.max_connecting = options.max_connecting.unwrap_or(self.max_connecting);
+    }
+
+    fn established(&mut self, at: Instant, number: u64, milliseconds: Option<f64>) {
+        let known = self.holders.connections.get(&number);
+        let since = milliseconds.map_or(known.map_or(at, |it| it.since), |it| before(at, it));
+        self.analysis.establishments.add((at, at.saturating_since(since)));
+        let creator = known.and_then(|it| it.creator);
+        self.holders.connections.insert(number, Connection::new(Activity::Idle, at, creator));
+        if let Some(clear) = self.analysis.clears.all.last_mut() {
+            clear.establish();
+        }
+    }
+
+    fn asked(&mut self, at: Instant, step: u64) {
+        self.requests += 1;
+        let waiter = WaiterId(self.requests);
+        let ahead = self.holders.requests.len();
+        let idle = self.holders.connections.values().filter(|it| it.activity == Activity::Idle);
+        if idle.count() > ahead {
+            self.at_once.push(waiter);
+        }
+        let request = Request { started: at, step, ahead: Some(ahead as u64), limit: None };
+        self.holders.requests.insert(waiter, request);
+        self.analysis.arrivals.add(at);
+    }
+
+    fn served(&mut self, at: Instant, step: u64, number: u64, milliseconds: Option<f64>) {
+        // Also where the events begin when the pool is in use.
+        self.paused = None;
+        let request = self.take_request(at, milliseconds);
+        if let Some((waiter, request)) = request {
+            let known = self.holders.connections.get(&number);
+            let is_new = known.is_some_and(|it| it.creator.is_some() && it.since > request.started);
+            self.end_wait(waiter, request, at, Outcome::Served(number), is_new);
+        }
+        // Another thread may tell of the check-in a moment later.
+        if self.end_use(at, number) {
+            self.early.push(number);
+        }
+        let holder = request.map(|(waiter, _)| waiter);
+        let in_use = Connection::new(Activity::InUse(holder), at, None);
+        self.holders.connections.insert(number, Connection { step, ..in_use });
+    }
+
+    fn failed(&mut self, at: Instant, event: &Line) {
+        let Some((waiter, request)) = self.take_request(at, event.milliseconds) else { return };
+        let failure = match (event.reason.as_deref(), &self.paused) {
+            (Some("timeout"), _) => Failure::TimedOut,
+            (Some("poolClosed"), _) => Failure::Closed,
+            (_, Some((since, cause))) if request.started >= *since => {
+                Failure::Paused(cause.clone())
+            }
+            (_, Some((_, cause))) => Failure::Cleared(cause.clone()),
+            (_, None) => Failure::NotEstablished(why(event)),
+        };
+        if let Some(clear) = self.analysis.clears.all.last_mut() {
+            let waited = at.saturating_since(request.started);
+            if matches!(failure, Failure::Paused(_)) {
+                clear.refused += 1;
+            } else if matches!(failure, Failure::Cleared(_)) {
+                clear.cleared.add((waiter, waited));
+            }
+        }
+        self.end_wait(waiter, request, at, Outcome::Failed(failure), false);
+    }
+
+    /// The request that an event tells of: the oldest that asked about when the event says. If there is none, the oldest of
+    /// all, so that their number stays right.
+    fn take_request(
+        &mut self,
+        at: Instant,
+        milliseconds: Option<f64>,
+    ) -> Option<(WaiterId, Request)> {
+        let asked = milliseconds.map(|waited| before(at, waited));
+        let is_it = |request: &Request| {
+            let far = |asked: Instant| request.started.as_nanos().abs_diff(asked.as_nanos());
+            asked.is_none_or(|asked| far(asked) <= ROUNDED)
+        };
+        let oldest = self.holders.requests.first_key_value().map(|(id, it)| (*id, *it));
+        let told = self.holders.requests.iter().find(|(_, it)| is_it(it));
+        let (waiter, request) = match (told, asked) {
+            (Some((waiter, request)), _) => (*waiter, *request),
+            (None, Some(started)) => oldest.map(|(id, it)| (id, Request { started, ..it }))?,
+            (None, None) => oldest?,
+        };
+        self.holders.requests.remove(&waiter);
+        Some((waiter, request))
+    }
+
+    fn end_wait(
+        &mut self,
+        waiter: WaiterId,
+        request: Request,
+        at: Instant,
+        outcome: Outcome,
+        is_new: bool,
+    ) {
+        let place = self.at_once.iter().position(|it| *it == waiter);
+        let is_at_once = place.map(|place| self.at_once.swap_remove(place)).is_some();
+        let mut counts = self.counts();
+        // Until a moment ago, the connection that it got was in use.
+        let was_in_use = !is_new && matches!(outcome, Outcome::Served(_));
+        counts.in_use += u32::from(was_in_use && counts.in_use < counts.total);
+        let obstacle = if is_new { Obstacle::OwnConnection } else { counts.obstacle() };
+        let Request { started: asked, step: asked_step, ahead, limit } = request;
+        let wait = |outcome| Wait {
+            waiter,
+            asked,
+            asked_step,
+            place: None,
+            ended: at,
+            ahead,
+            limit,
+            obstacle,
+            counts,
+            outcome,
+        };
+        self.analysis.add_wait(at, at.saturating_since(asked), (outcome, is_at_once), wait);
+    }
+
+    fn checked_in(&mut self, at: Instant, number: u64) {
+        let early = self.early.iter().position(|it| *it == number);
+        if let Some(place) = early {
+            self.early.swap_remove(place);
+        } else {
+            self.end_use(at, number);
+        }
+    }
+
+    /// Returns whether the connection was in use.
+    fn end_use(&mut self, at: Instant, number: u64) -> bool {
+        let known = self.holders.connections.get(&number);
+        let used = known.and_then(|known| Use::of(number, known, &self.holders));
+        let is_any = used.is_some();
+        if let Some(used) = used {
+            self.analysis.add_use(Use { until: Some((at, false)), ..used }, at);
+            self.holders.connections.insert(number, Connection::new(Activity::Idle, at, None));
+        }
+        is_any
+    }
+
+    fn cleared(&mut self, at: Instant, step: u64, event: &Line) {
+        self.clears += 1;
+        let told = why(event);
+        let last = self.holders.connections.keys().next_back().copied().unwrap_or_default();
+        let mut clear = Clear::new(self.clears, (at, step), told.clone(), self.counts(), last);
+        clear.interrupts = event.interrupts == Some(true);
+        clear.service.clone_from(&event.service_id);
+        if clear.service.is_none() {
+            self.paused = Some((at, Some(told.clone())));
+        }
+        self.analysis.clears.all.push(clear);
+    }
+
+    fn clear_ends(&mut self, at: Instant) {
+        if let Some(clear) = self.analysis.clears.all.last_mut() {
+            clear.ready.get_or_insert(at);
+        }
+    }
+
+    fn counts(&self) -> Counts {
+        let count = |is: fn(Activity) -> bool| {
+            let connections = self.holders.connections.values();
+            u32::try_from(connections.filter(|it| is(it.activity)).count()).unwrap_or(u32::MAX)
+        };
+        Counts {
+            total: count(|_| true),
+            in_use: count(|it| matches!(it, Activity::InUse(_))),
+            pending: count(|it| it == Activity::Pending),
+            max: self.max,
+            max_connecting: self.max_connecting,
+            paces: false,
+            drains: false,
+        }
+    }
+
+    fn finish(self, address: &str, longer_than: Option<Duration>) -> Findings {
+        let length = crate::text::span(self.now.saturating_since(self.start));
+        let events = crate::text::counted(self.events, "event", "events");
+        let end = End {
+            title: format!("{address}, as its events tell: {events}, {length}"),
+            address: Some(address.to_owned()),
+            start: self.start,
+            now: self.now,
+            steps: self.events,
+            counts: self.counts(),
+            holders: &self.holders,
+            limits: (longer_than, None),
+            is_told: true,
+        };
+        let clock = Clock::from(0, self.start, UtcOffset::default());
+        Findings::of(self.analysis, end, clock, None)
+    }
+}
+
+fn why(event: &Line) -> String {
+    event.error.clone().unwrap_or_else(|| "the events do not say why".to_owned())
+}
+
+fn before(at: Instant, milliseconds: f64) -> Instant {
+    let nanos = (milliseconds.max(0.0) * 1e6) as u64;
+    Instant::from_nanos(at.as_nanos().saturating_sub(nanos))
+}
+
+/// Durations may be whole milliseconds, and events told a moment later: nanoseconds.
+const ROUNDED: u64 = 1_500_000;
+
+/// Of every driver, unless its options say otherwise.
+const DEFAULT_MAX: Option<u32> = Some(100);
+const DEFAULT_MAX_CONNECTING: u32 = 2;

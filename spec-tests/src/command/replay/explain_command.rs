@@ -1,0 +1,131 @@
+//! `cenote explain FILE`: what happened to a pool of any driver.
+
+use std::fs::File;
+use std::io::{self, BufReader, BufWriter, Read as _, Write};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use cenote_replay::clock::{TimePoint, UtcOffset};
+use cenote_replay::explain::explain_events;
+
+use super::explain::{KEPT, print_findings};
+use super::{Arguments as ReplayArguments, arguments, without_closed_pipe};
+use crate::command::Failure;
+use crate::command::input::{at, open};
+
+/// Arguments of `cenote explain`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(in crate::command) struct Arguments {
+    /// Events of a pool of any driver, one JSON object per line, as `cenote check` reads them; `-` is standard input. Or
+    /// a trace of Cenote, several of one client, or the folder that has them
+    #[arg(value_name = "FILE", required = true)]
+    files: Vec<PathBuf>,
+    /// The N longest waits
+    #[arg(long, value_name = "N", conflicts_with = "json")]
+    slowest: Option<usize>,
+    /// Connections that were held for long: leaked, or only slow
+    #[arg(long, conflicts_with = "json")]
+    leaks: bool,
+    /// For leaks: longer than this many seconds
+    #[arg(long, value_name = "SECONDS", value_parser = arguments::duration)]
+    longer_than: Option<Duration>,
+    /// What each clear did, in a line
+    #[arg(long, conflicts_with = "json")]
+    clears: bool,
+    /// What this clear did, from 1; repeatable
+    #[arg(long, value_name = "NUMBER", conflicts_with = "json")]
+    clear: Vec<u64>,
+    /// Everything instead of a screenful
+    #[arg(long)]
+    all: bool,
+    /// One JSON object with all of that
+    #[arg(long)]
+    json: bool,
+    /// Of a trace: what this request waited for; repeatable
+    #[arg(long, value_name = "NUMBER")]
+    waiter: Vec<u64>,
+    /// Of a trace: only from this time on, as in 1.5, 03:07:12 or 2026-01-01T03:07:12
+    #[arg(long, allow_negative_numbers = true, value_name = "TIME")]
+    from: Option<TimePoint>,
+    /// Of a trace: only up to this time
+    #[arg(long, allow_negative_numbers = true, value_name = "TIME")]
+    to: Option<TimePoint>,
+    /// Of a trace: times with this offset from UTC, as in +02:00
+    #[arg(long, value_name = "OFFSET", allow_hyphen_values = true)]
+    utc_offset: Option<UtcOffset>,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  cenote explain events.jsonl                    what happened, and why: time-outs, waits, leaks, clears
+  cenote explain events.jsonl --leaks --clears
+  cenote explain incident.bson --waiter 17       what a request waited for
+  cenote explain traces/                         the topology, and each pool";
+
+/// Explains the file.
+pub(in crate::command) fn run(given: Arguments) -> Result<bool, Failure> {
+    let is_asked =
+        given.slowest.is_some() || given.leaks || given.clears || !given.clear.is_empty();
+    let events = of_events(&given.files)?;
+    let of_traces = [
+        ("--waiter", !given.waiter.is_empty()),
+        ("--from", given.from.is_some()),
+        ("--to", given.to.is_some()),
+        ("--utc-offset", given.utc_offset.is_some()),
+    ];
+    let arguments = ReplayArguments {
+        explain: !is_asked,
+        slowest: given.slowest,
+        leaks: given.leaks,
+        longer_than: given.longer_than,
+        clears: given.clears,
+        clear: given.clear,
+        all: given.all && (is_asked || !given.waiter.is_empty()),
+        json: given.json,
+        waiter: given.waiter,
+        from: given.from,
+        to: given.to,
+        utc_offset: given.utc_offset.unwrap_or_default(),
+        traces: given.files,
+        ..ReplayArguments::default()
+    };
+    let Some(path) = events else { return super::run(arguments) };
+    if let Some((option, _)) = of_traces.iter().find(|(_, is_given)| *is_given) {
+        let told = format!("{option} is for a trace, and these are events, which have no requests");
+        return Err(at(&path)(told));
+    }
+    let mut out = BufWriter::new(io::stdout().lock());
+    without_closed_pipe(explain(&arguments, &path, &mut out), &mut out)
+}
+
+fn explain(
+    arguments: &ReplayArguments,
+    path: &Path,
+    out: &mut impl Write,
+) -> Result<bool, Failure> {
+    let slowest = arguments.slowest.unwrap_or(KEPT).max(KEPT);
+    let source = BufReader::new(open(path)?);
+    let pools = explain_events(source, slowest, arguments.longer_than);
+    let mut good = true;
+    for (index, findings) in pools.map_err(at(path))?.iter().enumerate() {
+        if index > 0 && !arguments.json {
+            writeln!(out)?;
+        }
+        good &= print_findings(arguments, path, findings, out)?;
+    }
+    Ok(good)
+}
+
+/// The file, if it is one and of events. A trace is BSON: the fourth byte of its length is 0.
+fn of_events(files: &[PathBuf]) -> Result<Option<PathBuf>, Failure> {
+    let [path] = files else { return Ok(None) };
+    let mut beginning = [b' '; 4];
+    if path.is_dir() {
+        return Ok(None);
+    }
+    if path != Path::new("-") {
+        File::open(path).and_then(|mut file| file.read(&mut beginning)).map_err(at(path))?;
+    }
+    Ok(Some(path.clone()).filter(|_| !beginning.contains(&0)))
+}
