@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cenote_check::{Kind, Line, LineError, Unreadable};
+use cenote_core::error::OneLine;
 use cenote_core::pool::{Instant, WaiterId};
 
 use super::analysis::{Analysis, Use};
@@ -281,7 +282,7 @@ impl ToldPool {
         let last = self.holders.connections.keys().next_back().copied().unwrap_or_default();
         let mut clear = Clear::new(self.clears, (at, step), told.clone(), self.counts(), last);
         clear.interrupts = event.interrupts == Some(true);
-        clear.service.clone_from(&event.service_id);
+        clear.service = event.service_id.as_deref().map(|id| OneLine::name(id).to_string());
         if clear.service.is_none() {
             self.paused = Some((at, Some(told.clone())));
         }
@@ -311,11 +312,12 @@ impl ToldPool {
     }
 
     fn finish(self, address: &str, longer_than: Option<Duration>) -> Findings {
+        let address = OneLine::name(address).to_string();
         let length = crate::text::span(self.now.saturating_since(self.start));
         let events = crate::text::counted(self.events, "event", "events");
         let end = End {
             title: format!("{address}, as its events tell: {events}, {length}"),
-            address: Some(address.to_owned()),
+            address: Some(address),
             start: self.start,
             now: self.now,
             steps: self.events,
@@ -330,7 +332,8 @@ impl ToldPool {
 }
 
 fn why(event: &Line) -> String {
-    event.error.clone().unwrap_or_else(|| "the events do not say why".to_owned())
+    let told = event.error.as_deref().unwrap_or("the events do not say why");
+    OneLine::text(told).to_string()
 }
 
 fn before(at: Instant, milliseconds: f64) -> Instant {
