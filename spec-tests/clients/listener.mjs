@@ -5,13 +5,13 @@ const connection = ['Created', 'Ready', 'Closed', 'CheckOutStarted', 'CheckOutFa
 const names = [...pool, ...connection.map((name) => `connection${name}`)];
 
 export function writeEvents(client, path) {
-  const out = fs.createWriteStream(path, { flags: 'a' });
+  const out = fs.createWriteStream(path, { flags: 'w' });
   for (const name of names) {
     client.on(name, (event) => {
       const { address, connectionId, durationMS, reason, interruptInUseConnections } = event;
       const { maxPoolSize, maxConnecting } = event.options ?? {};
       const options = event.options && { maxPoolSize, maxConnecting };
-      const [type, at] = [name[0].toUpperCase() + name.slice(1), performance.now() / 1000];
+      const [type, at] = [name[0].toUpperCase() + name.slice(1), (performance.timeOrigin + performance.now()) / 1000];
       const line = { at, type, address, connectionId, durationMS, reason, interruptInUseConnections };
       out.write(JSON.stringify({ ...line, error: event.error?.message, options }) + '\n');
     });

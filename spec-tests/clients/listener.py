@@ -5,7 +5,7 @@ KEYS = {"connectionId": "connection_id", "reason": "reason", "interruptInUseConn
 
 class Events(monitoring.ConnectionPoolListener):
     def __init__(self, path):
-        self.file, self.lock = open(path, "a"), threading.Lock()
+        self.file, self.lock = open(path, "w"), threading.Lock()
 
     def tell(self, event):
         name = "Connection" + type(event).__name__.removesuffix("Event").removeprefix("Connection")

@@ -139,6 +139,12 @@ pub enum LineError {
     /// An event without a time, where times are needed.
     #[error("this event has no time: `at`, in seconds")]
     NoTime,
+    /// A pool of an address that has another one, which was not closed.
+    #[error(
+        "a second pool of this address is created, and the first is not closed: write the events of each \
+         client, and of each run, into a file of its own"
+    )]
+    SecondPool,
     /// A change of options that does not say to which.
     #[error("this PoolOptionsChanged has no options")]
     NoOptions,

@@ -65,7 +65,7 @@ fn events_tell_the_same_numbers_as_the_trace() {
     });
     assert_eq!((trace.0, trace.1), (events.0, events.1));
     let text = good(&["explain", &path_text(&folder.path().join("too-small.jsonl"))]);
-    assert!(text.starts_with("trace      db.example.com:27017, as its events tell: "), "{text}");
+    assert!(text.starts_with("events     db.example.com:27017, as its events tell: "), "{text}");
     assert!(text.contains("events do not say which place in the program asked"), "{text}");
     assert_eq!(trace.2, events.2);
 }
@@ -86,11 +86,10 @@ fn events_of_several_pools_out_of_order_and_from_the_middle() {
     let folder = tempdir().unwrap();
     let file = written(&folder, "events.jsonl", UNTIDY);
     let text = good(&["explain", &file]);
-    let (first, second) =
-        text.split_once("\n\n\n").or(text.split_once("first request\n\n")).expect("two");
+    let (first, second) = text.split_once("\n\nevents     ").expect("two pools");
     assert!(first.contains("2: 0 served at once, 2 after a wait, 0 failed"), "{text}");
     assert!(first.contains("uses       400 ms at the median"), "{text}");
-    assert!(second.starts_with("trace      b:1, as its events tell: 2 events"), "{text}");
+    assert!(second.starts_with("b:1, as its events tell: 2 events"), "{text}");
     assert!(second.contains("1 not established: the events do not say why, up to 1 s"), "{text}");
     let open: Value = good(&["explain", &file, "--json"])
         .lines()
@@ -121,4 +120,80 @@ fn a_trace_is_explained_as_replay_does() {
     let one = ["explain", &trace, "--waiter", "1", "--to", "1"];
     assert!(good(&one).starts_with("w1 "), "{}", good(&one));
     assert_eq!(good(&["explain", &trace, "--leaks"]), good(&["replay", &trace, "--leaks"]));
+}
+
+const CREATED: &str = r#"{"at":0,"type":"ConnectionPoolCreated","address":"a:1","options":{"maxPoolSize":1}}
+{"at":0,"type":"ConnectionPoolReady","address":"a:1"}
+{"at":0,"type":"ConnectionCheckOutStarted","address":"a:1"}
+{"at":0,"type":"ConnectionCreated","address":"a:1","connectionId":1}
+{"at":0.1,"type":"ConnectionReady","address":"a:1","connectionId":1,"durationMS":100}
+{"at":0.1,"type":"ConnectionCheckedOut","address":"a:1","connectionId":1,"durationMS":100}
+"#;
+
+fn explained(events: &str) -> String {
+    let folder = tempdir().expect("a folder");
+    good(&["explain", &written(&folder, "events.jsonl", events)])
+}
+
+#[test]
+fn a_connection_that_was_idle_and_not_usable_is_waited_for() {
+    let text = explained(&format!(
+        r#"{CREATED}{{"at":1,"type":"ConnectionCheckedIn","address":"a:1","connectionId":1}}
+{{"at":2,"type":"ConnectionCheckOutStarted","address":"a:1"}}
+{{"at":2,"type":"ConnectionClosed","address":"a:1","connectionId":1,"reason":"idle"}}
+{{"at":2,"type":"ConnectionCreated","address":"a:1","connectionId":2}}
+{{"at":4,"type":"ConnectionReady","address":"a:1","connectionId":2,"durationMS":2000}}
+{{"at":4,"type":"ConnectionCheckedOut","address":"a:1","connectionId":2,"durationMS":2000}}
+"#
+    ));
+    assert!(text.contains("2: 0 served at once, 2 after a wait, 0 failed"), "{text}");
+    assert!(text.contains("2 establishment of its own connection, up to 2 s"), "{text}");
+}
+
+#[test]
+fn what_an_error_tells_is_not_lost_behind_a_clear() {
+    let cleared = format!(
+        r#"{CREATED}{{"at":1,"type":"ConnectionPoolCleared","address":"a:1","interruptInUseConnections":true}}
+{{"at":1.5,"type":"ConnectionCheckOutStarted","address":"a:1"}}
+{{"at":1.5,"type":"ConnectionCheckOutFailed","address":"a:1","reason":"connectionError","durationMS":0,"error":"ERROR"}}
+"#
+    );
+    let text = explained(&cleared.replace("ERROR", r"pool was cleared: \u001b[2Jreset by peer"));
+    assert!(text.contains("at once: the pool was paused (pool was cleared: "), "{text}");
+    assert!(text.contains("reset by peer") && !text.contains('\u{1b}'), "{text}");
+    let text = explained(&cleared.replace("ERROR", "connect ECONNREFUSED"));
+    assert!(text.contains("1 not established: connect ECONNREFUSED"), "{text}");
+    let text = explained(&cleared.replace("connectionError", "of another kind"));
+    assert!(text.contains("1 for a reason that the events do not say"), "{text}");
+    let folder = tempdir().unwrap();
+    let file = written(&folder, "events.jsonl", &cleared);
+    assert!(
+        good(&["explain", &file, "--clear", "1"]).contains("1 interrupted (c1 of w1 after 900 ms)")
+    );
+}
+
+#[test]
+fn a_stream_that_begins_late_or_ends_early_is_explained_as_far_as_it_goes() {
+    let (_, late) = CREATED.split_once("ConnectionPoolReady").expect("it is there");
+    let (_, late) = late.split_once('\n').expect("a line");
+    let text = explained(&format!(
+        r#"{late}{{"at":1,"type":"ConnectionCheckOutStarted","address":"a:1"}}
+{{"at":2,"type":"ConnectionCheckOutFailed","address":"a:1","reason":"timeout","durationMS":1000}}
+{{"at":2,"type":"Connect"#
+    ));
+    assert!(text.contains("they do not say maxPoolSize"), "{text}");
+    assert!(text.contains("1 timed out, maxPoolSize: 1 of 1 in use, up to 1 s"), "{text}");
+}
+
+#[test]
+fn two_pools_of_one_address_are_told_apart_or_refused() {
+    let folder = tempdir().unwrap();
+    let twice = written(&folder, "twice.jsonl", &format!("{CREATED}{CREATED}"));
+    refused(&["explain", &twice], 2, "line 7: a second pool of this address is created");
+    let closed = r#"{"at":1,"type":"ConnectionPoolClosed","address":"a:1"}"#;
+    let text = explained(&format!("{CREATED}{closed}\n{CREATED}"));
+    assert!(text.contains("2: 0 served at once, 2 after a wait, 0 failed"), "{text}");
+    let (first, second) =
+        (written(&folder, "a.jsonl", CREATED), written(&folder, "b.jsonl", CREATED));
+    refused(&["explain", &first, &second], 2, "events are explained one file at a time");
 }

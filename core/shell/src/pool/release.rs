@@ -20,8 +20,8 @@ use crate::runtime::reentrancy::ReentrancyGuard;
 use crate::runtime::wake_list::WakeList;
 use crate::runtime::{Runtime, contain};
 
-/// How many actions a caller performs for others, and how many notifications it tells, and a task before it yields:
-/// connectors and subscribers may take long.
+/// How many actions a caller or a task performs of those that come while it performs what it has claimed; and how many
+/// notifications it tells: connectors and subscribers may take long.
 const TURN: usize = 256;
 
 impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
@@ -120,8 +120,8 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
         }
     }
 
-    /// Performs what was claimed, and some of what others bring about meanwhile; all of that where no task may come to the
-    /// rest.
+    /// Performs what was claimed, which others may have left, and some of what they bring about meanwhile; all of that where
+    /// no task may come to the rest.
     fn perform_some(self: &Arc<Self>, mut work: VecDeque<Action<Types<R, K>>>) {
         let _here = self.enter();
         loop {

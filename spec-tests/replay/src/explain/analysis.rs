@@ -240,7 +240,8 @@ impl Analysis {
                 failure @ (Failure::TimedOut
                 | Failure::QueueFull
                 | Failure::Shed
-                | Failure::Cancelled),
+                | Failure::Cancelled
+                | Failure::Untold),
             ) => Group::Failed(failure.clone(), Some(wait.obstacle)),
             Outcome::Failed(failure) => Group::Failed(failure.clone(), None),
             Outcome::Served(_) | Outcome::Waiting => Group::Waited(wait.obstacle),

@@ -22,26 +22,36 @@ use crate::holders::{Activity, Connection, Holders, Request};
 ///
 /// # Errors
 ///
-/// What cannot be read, with the number of its line: also an event without a time.
+/// What cannot be read, with the number of its line: also an event without a time. A last line that is cut ends the stream.
 pub fn explain_events(
-    lines: impl BufRead,
+    mut lines: impl BufRead,
     slowest: usize,
     longer_than: Option<Duration>,
 ) -> Result<Vec<Findings>, Unreadable> {
     let mut pools: BTreeMap<Arc<str>, ToldPool> = BTreeMap::new();
-    let mut first = None;
-    for (number, text) in (1..).zip(lines.lines()) {
-        let text = text.map_err(|source| Unreadable::Io { line: number, source })?;
+    let (mut first, mut text, mut number) = (None, String::new(), 0);
+    loop {
+        text.clear();
+        number += 1;
+        let read = lines.read_line(&mut text);
+        if read.map_err(|source| Unreadable::Io { line: number, source })? == 0 {
+            break;
+        }
         if text.trim().is_empty() {
             continue;
         }
         let wrong = |source| Unreadable::Line { line: number, source };
-        let event = Line::parse(&text).map_err(wrong)?;
+        let event = match Line::parse(&text) {
+            // The program ended while it wrote.
+            Err(_) if !text.ends_with('\n') && !pools.is_empty() => break,
+            parsed => parsed.map_err(wrong)?,
+        };
         let at = event.at.filter(|at| at.is_finite()).ok_or_else(|| wrong(LineError::NoTime))?;
         let since = at - *first.get_or_insert(at);
         let at = Instant::from_nanos((since.max(0.0) * 1e9) as u64);
         let new = || ToldPool::new(at, slowest);
-        pools.entry(Arc::clone(&event.address)).or_insert_with(new).hear(at, number, &event);
+        let pool = pools.entry(Arc::clone(&event.address)).or_insert_with(new);
+        pool.hear(at, number, &event).map_err(wrong)?;
     }
     if pools.is_empty() {
         return Err(Unreadable::Empty);
@@ -56,8 +66,12 @@ struct ToldPool {
     events: u64,
     analysis: Analysis,
     holders: Holders,
+    /// `None`: the events begin after the pool did, and do not say it.
     max: Option<u32>,
     max_connecting: u32,
+    /// The most connections so far.
+    peak: u32,
+    is_closed: bool,
     requests: u64,
     clears: u64,
     /// Of those that wait, the ones that found a connection idle.
@@ -76,8 +90,10 @@ impl ToldPool {
             events: 0,
             analysis: Analysis::new(slowest),
             holders: Holders::default(),
-            max: DEFAULT_MAX,
+            max: None,
             max_connecting: DEFAULT_MAX_CONNECTING,
+            peak: 0,
+            is_closed: false,
             requests: 0,
             clears: 0,
             at_once: Vec::new(),
@@ -87,12 +103,19 @@ impl ToldPool {
     }
 
     /// Threads write their lines as they come to it: one may be a little older than the line before.
-    fn hear(&mut self, at: Instant, number: u64, event: &Line) {
+    fn hear(&mut self, at: Instant, number: u64, event: &Line) -> Result<(), LineError> {
         self.now = self.now.max(at);
         self.events += u64::from(event.kind.is_event());
         let connection = event.connection_id.unwrap_or_default();
         match event.kind {
             Kind::ConnectionPoolCreated => {
+                if self.events > 1 && !self.is_closed {
+                    return Err(LineError::SecondPool);
+                }
+                // After one that was closed, of the same address.
+                (self.holders, self.is_closed) = (Holders::default(), false);
+                self.early.clear();
+                self.max = Some(DEFAULT_MAX);
                 self.take_options(event);
                 self.paused = Some((at, None));
             }
@@ -103,6 +126,8 @@ impl ToldPool {
             }
             Kind::ConnectionPoolCleared => self.cleared(at, number, event),
             Kind::ConnectionCreated => {
+                // A pool opens none before it is ready, also where nothing tells of that.
+                self.paused = self.paused.take().filter(|(_, cause)| cause.is_some());
                 self.analysis.created.add(at);
                 let creator = self.holders.requests.keys().next_back().copied();
                 let pending = Connection::new(Activity::Pending, at, creator);
@@ -111,6 +136,7 @@ impl ToldPool {
             Kind::ConnectionReady => self.established(at, connection, event.milliseconds),
             Kind::ConnectionClosed => {
                 self.holders.connections.remove(&connection);
+                self.early.retain(|it| *it != connection);
                 if let Some(clear) = self.analysis.clears.all.last_mut() {
                     clear.close(connection, at);
                 }
@@ -121,19 +147,21 @@ impl ToldPool {
             Kind::ConnectionCheckedIn => self.checked_in(at, connection),
             // The connections of the parent are not this process's.
             Kind::PoolResetAfterFork => self.holders = Holders::default(),
-            Kind::ConnectionPoolClosed
-            | Kind::ConnectionPendingResponseStarted
+            Kind::ConnectionPoolClosed => self.is_closed = true,
+            Kind::ConnectionPendingResponseStarted
             | Kind::ConnectionPendingResponseSucceeded
             | Kind::ConnectionPendingResponseFailed => {}
         }
+        self.peak = self.peak.max(self.counts().total);
         let analysis = &mut self.analysis;
         analysis.counted = Some((self.start, self.now));
         analysis.waiting_max = analysis.waiting_max.max(self.holders.requests.len() as u64);
+        Ok(())
     }
 
     fn take_options(&mut self, event: &Line) {
         let options = event.options.unwrap_or_default();
-        self.max = options.max_pool_size.map_or(self.max, |max| Some(max).filter(|max| *max > 0));
+        self.max = options.max_pool_size.or(self.max);
         self.max_connecting = options.max_connecting.unwrap_or(self.max_connecting);
     }
 
@@ -184,11 +212,16 @@ impl ToldPool {
         let failure = match (event.reason.as_deref(), &self.paused) {
             (Some("timeout"), _) => Failure::TimedOut,
             (Some("poolClosed"), _) => Failure::Closed,
-            (_, Some((since, cause))) if request.started >= *since => {
-                Failure::Paused(cause.clone())
+            (Some("connectionError"), None) => Failure::NotEstablished(why(event)),
+            (Some("connectionError"), Some(_)) if !tells_of_pool(event) => {
+                Failure::NotEstablished(why(event))
             }
-            (_, Some((_, cause))) => Failure::Cleared(cause.clone()),
-            (_, None) => Failure::NotEstablished(why(event)),
+            (Some("connectionError"), Some((since, cause))) => {
+                let cause = event.error.as_ref().map(|_| why(event)).or(cause.clone());
+                let is_later = request.started >= *since;
+                if is_later { Failure::Paused(cause) } else { Failure::Cleared(cause) }
+            }
+            _ => Failure::Untold,
         };
         if let Some(clear) = self.analysis.clears.all.last_mut() {
             let waited = at.saturating_since(request.started);
@@ -232,8 +265,10 @@ impl ToldPool {
         outcome: Outcome,
         is_new: bool,
     ) {
+        let waited = at.saturating_since(request.started);
         let place = self.at_once.iter().position(|it| *it == waiter);
-        let is_at_once = place.map(|place| self.at_once.swap_remove(place)).is_some();
+        let found_one = place.map(|place| self.at_once.swap_remove(place)).is_some();
+        let is_at_once = found_one && waited <= Duration::from_nanos(ROUNDED);
         let mut counts = self.counts();
         // Until a moment ago, the connection that it got was in use.
         let was_in_use = !is_new && matches!(outcome, Outcome::Served(_));
@@ -252,7 +287,7 @@ impl ToldPool {
             counts,
             outcome,
         };
-        self.analysis.add_wait(at, at.saturating_since(asked), (outcome, is_at_once), wait);
+        self.analysis.add_wait(at, waited, (outcome, is_at_once), wait);
     }
 
     fn checked_in(&mut self, at: Instant, number: u64) {
@@ -282,6 +317,9 @@ impl ToldPool {
         let last = self.holders.connections.keys().next_back().copied().unwrap_or_default();
         let mut clear = Clear::new(self.clears, (at, step), told.clone(), self.counts(), last);
         clear.interrupts = event.interrupts == Some(true);
+        for (connection, holder, used) in self.holders.in_use().filter(|_| clear.interrupts) {
+            clear.interrupted.add((connection, holder, at.saturating_since(used.since)));
+        }
         clear.service = event.service_id.as_deref().map(|id| OneLine::name(id).to_string());
         if clear.service.is_none() {
             self.paused = Some((at, Some(told.clone())));
@@ -300,11 +338,14 @@ impl ToldPool {
             let connections = self.holders.connections.values();
             u32::try_from(connections.filter(|it| is(it.activity)).count()).unwrap_or(u32::MAX)
         };
+        let total = count(|_| true);
         Counts {
-            total: count(|_| true),
+            total,
             in_use: count(|it| matches!(it, Activity::InUse(_))),
             pending: count(|it| it == Activity::Pending),
-            max: self.max,
+            max: self
+                .max
+                .map_or(Some(self.peak.max(total)), |max| Some(max).filter(|max| *max > 0)),
             max_connecting: self.max_connecting,
             paces: false,
             drains: false,
@@ -315,8 +356,14 @@ impl ToldPool {
         let address = OneLine::name(address).to_string();
         let length = crate::text::span(self.now.saturating_since(self.start));
         let events = crate::text::counted(self.events, "event", "events");
+        let max = match self.max {
+            Some(_) => "",
+            None => {
+                "; they do not say maxPoolSize, for which the most connections that they show are taken"
+            }
+        };
         let end = End {
-            title: format!("{address}, as its events tell: {events}, {length}"),
+            title: format!("{address}, as its events tell: {events}, {length}{max}"),
             address: Some(address),
             start: self.start,
             now: self.now,
@@ -336,6 +383,12 @@ fn why(event: &Line) -> String {
     OneLine::text(told).to_string()
 }
 
+/// Whether a failed check-out blames the pool; of an error that it does not tell, that is assumed.
+fn tells_of_pool(event: &Line) -> bool {
+    let error = event.error.as_ref().map(|error| error.to_lowercase());
+    error.is_none_or(|error| ["clear", "paused", "ready"].iter().any(|word| error.contains(word)))
+}
+
 fn before(at: Instant, milliseconds: f64) -> Instant {
     let nanos = (milliseconds.max(0.0) * 1e6) as u64;
     Instant::from_nanos(at.as_nanos().saturating_sub(nanos))
@@ -345,5 +398,5 @@ fn before(at: Instant, milliseconds: f64) -> Instant {
 const ROUNDED: u64 = 1_500_000;
 
 /// Of every driver, unless its options say otherwise.
-const DEFAULT_MAX: Option<u32> = Some(100);
+const DEFAULT_MAX: u32 = 100;
 const DEFAULT_MAX_CONNECTING: u32 = 2;

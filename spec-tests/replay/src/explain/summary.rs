@@ -146,7 +146,8 @@ impl Findings {
     /// What happened, on one screen.
     pub fn summary(&self) -> String {
         let mut text = String::new();
-        paragraph(&mut text, "trace      ", &self.title);
+        let of = if self.is_told { "events     " } else { "trace      " };
+        paragraph(&mut text, of, &self.title);
         self.requests(&mut text);
         let shown = self.groups.iter().take(GROUPS);
         let mut has_failed = false;
@@ -527,6 +528,7 @@ fn failed(failure: &Failure, obstacle: Option<Obstacle>, wait: &Wait) -> String 
         Failure::TimedOut => format!("timed out, {way}"),
         Failure::QueueFull => format!("at once: the wait queue was full, {way}"),
         Failure::Shed => format!("shed on standing delay, {way}"),
+        Failure::Untold => format!("for a reason that the events do not say, {way}"),
         Failure::Cancelled => format!("cancelled by their callers, {way}"),
         Failure::Paused(None) => "at once: the pool had never been ready".to_owned(),
         Failure::Paused(because) => format!("at once: the pool was paused{}", cause(because)),
@@ -569,8 +571,8 @@ impl Compared {
     }
 }
 
-const NOT_TOLD: &str = "events do not say which place in the program asked, how long it may wait, whether it went away, \
-                        and what a connection that is being opened waits for; w1 is the first request";
+const NOT_TOLD: &str = "events do not say which place in the program asked, how long it may wait, whether its caller gave \
+                        up, and what a connection that is being opened waits for; w1 is the first request";
 
 /// How many kinds of waits and failures are printed.
 const GROUPS: usize = 6;

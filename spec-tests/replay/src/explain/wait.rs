@@ -52,7 +52,8 @@ impl Wait {
                 | Failure::TimedOut
                 | Failure::QueueFull
                 | Failure::Shed
-                | Failure::Cancelled,
+                | Failure::Cancelled
+                | Failure::Untold,
             )
             | Outcome::Served(_)
             | Outcome::Waiting => self.counts.tell_briefly(self.obstacle),
@@ -90,6 +91,8 @@ pub enum Failure {
     Closed,
     /// Its caller cancelled it.
     Cancelled,
+    /// The events of the pool do not say why.
+    Untold,
 }
 
 impl Failure {
@@ -120,6 +123,7 @@ impl Failure {
             Self::NotEstablished(_) => "not established",
             Self::Closed => "pool closed",
             Self::Cancelled => "cancelled",
+            Self::Untold => "failed",
         }
     }
 }

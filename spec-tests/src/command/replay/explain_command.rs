@@ -117,15 +117,25 @@ fn explain(
     Ok(good)
 }
 
-/// The file, if it is one and of events. A trace is BSON: the fourth byte of its length is 0.
+/// The file, if it is of events.
 fn of_events(files: &[PathBuf]) -> Result<Option<PathBuf>, Failure> {
-    let [path] = files else { return Ok(None) };
+    for path in files {
+        match (is_of_events(path)?, files.len()) {
+            (false, _) => {}
+            (true, 1) => return Ok(Some(path.clone())),
+            (true, _) => return Err(at(path)("events are explained one file at a time")),
+        }
+    }
+    Ok(None)
+}
+
+/// A trace is BSON: the fourth byte of its length is 0. What a pipe says would be lost by looking: that is events.
+fn is_of_events(path: &Path) -> Result<bool, Failure> {
+    let is_looked_at = path != Path::new("-") && (path.is_file() || !path.exists());
+    if !is_looked_at {
+        return Ok(!path.is_dir());
+    }
     let mut beginning = [b' '; 4];
-    if path.is_dir() {
-        return Ok(None);
-    }
-    if path != Path::new("-") {
-        File::open(path).and_then(|mut file| file.read(&mut beginning)).map_err(at(path))?;
-    }
-    Ok(Some(path.clone()).filter(|_| !beginning.contains(&0)))
+    File::open(path).and_then(|mut file| file.read(&mut beginning)).map_err(at(path))?;
+    Ok(!beginning.contains(&0))
 }
