@@ -159,7 +159,7 @@ pub fn drain<A, G: DerefMut<Target: AsMut<Outbox<A>>>>(
 /// a task. It stays [queued](Outbox::queued) under the guard that is returned, in its order, and nothing but
 /// [`claim_rest`](Outbox::claim_rest) takes it, which the caller has to see to, unless it is [handed
 /// over](Outbox::hand_over).
-#[inline(never)]
+#[inline]
 pub fn drain_some<A, G: DerefMut<Target: AsMut<Outbox<A>>>>(
     most: usize,
     lock: impl Fn() -> G,

@@ -122,6 +122,8 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
 
     /// Performs what was claimed, which others may have left, and some of what they bring about meanwhile; all of that where
     /// no task may come to the rest.
+    // Apart from the check-outs and check-ins that need none of it.
+    #[inline(never)]
     fn perform_some(self: &Arc<Self>, mut work: VecDeque<Action<Types<R, K>>>) {
         let _here = self.enter();
         loop {
@@ -169,7 +171,8 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
     }
 
     /// Returns whether something is left.
-    #[inline(always)]
+    // Apart from the check-outs and check-ins that need none of it.
+    #[inline(never)]
     pub(super) fn notify_some(
         self: &Arc<Self>,
         most: usize,
