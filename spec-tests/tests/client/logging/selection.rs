@@ -123,7 +123,7 @@ fn a_server_that_does_not_come(messages: &Messages, client: &dyn crate::logging:
     let remaining: u64 = all[1]["remainingTimeMS"].parse().expect("a whole number");
     assert!((1..=1200).contains(&remaining), "{remaining}");
     let failure = &all[2]["failure"];
-    assert!(failure.starts_with("there was none within 1.2"), "{failure}");
+    assert!(failure.starts_with("there was none within "), "{failure}");
 }
 
 /// Waiting would not help.
