@@ -195,7 +195,8 @@ impl Monitor {
 
     /// A server that the application found Unknown, as after a refused login, has nothing to stream, and may be of use
     /// long before its next reply is due: a caller that waits has it asked on another socket. The longer the application
-    /// finds so, the longer is the pause, so that a wrong password is not tried twice a second for ever.
+    /// finds so, the longer is the pause, so that a wrong password is not tried twice a second for ever. A server whose
+    /// replies are ignored, being old, is not asked in a loop.
     fn asked_anew_at(&self, beat: &Beat) -> Option<Instant> {
         let is_wanted = beat.awaited && self.is_requested && !self.description.is_known();
         let found = self.description.updated.filter(|_| is_wanted)?;
@@ -203,7 +204,7 @@ impl Monitor {
             self.doubted_since.map_or(Duration::ZERO, |since| found.saturating_since(since));
         let (least, most) =
             (MonitorOptions::MIN_HEARTBEAT_FREQUENCY, self.options.heartbeat_frequency);
-        Some(found + doubted.clamp(least, most))
+        Some((found + doubted.clamp(least, most)).max(beat.asked + least))
     }
 }
 

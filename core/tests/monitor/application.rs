@@ -141,3 +141,23 @@ fn a_server_that_refuses_logins_is_asked_anew() {
     world.replied(streams, &primary(2), true);
     assert_eq!(pause(&mut world).0, 500);
 }
+
+/// Its replies are older than the error that a caller found, so that it stays Unknown, and the caller waits.
+#[test]
+fn a_server_whose_replies_are_old_is_not_asked_in_a_loop() {
+    let mut world = World::new();
+    world.opened(1, &primary(1));
+    world.wait(SECOND);
+    failed(&mut world, &refused(91, Some(5)));
+    let mut begin = world.now;
+    for _ in 0..4 {
+        world.feed(Input::RequestCheck);
+        world.done();
+        while world.until_due().reason != DeadlineReason::Check {}
+        assert!(world.now >= begin + MS * 500);
+        begin = world.now;
+        let opened = world.done().pop().and_then(|it| it.strip_prefix("open ")?.parse().ok());
+        world.opened(opened.expect("a socket"), &primary(1));
+        assert_eq!(world.kind(), None);
+    }
+}
