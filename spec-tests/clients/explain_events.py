@@ -1,7 +1,7 @@
-"""`cenote explain` on the events of official drivers: python explain_events.py PATH_OF_CENOTE PATH_OF_LOAD_MJS
+"""`cenote explain` and `predict` on the events of official drivers: python explain_events.py PATH_OF_CENOTE PATH_OF_LOAD_MJS
 
-PyMongo and the Node driver are used by callers of which some run out of time, and the cause has to be named.
-`.ci/clients` installs both drivers and runs this.
+PyMongo and the Node driver are used by callers of which some run out of time, and the cause has to be named; pools of two
+sizes have to predict each other's waits. `.ci/clients` installs both drivers and runs this.
 """
 
 import json
@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -38,9 +39,9 @@ def work(client):
         time.sleep(0.02 * random.random())
 
 
-def with_pymongo(uri, events, callers, meanwhile=lambda client: None):
+def with_pymongo(uri, events, callers, meanwhile=lambda client: None, **options):
     listener = Events(events)
-    options = {"maxPoolSize": 4, "waitQueueTimeoutMS": 200, "event_listeners": [listener]}
+    options = {"maxPoolSize": 4, "waitQueueTimeoutMS": 200, "event_listeners": [listener]} | options
     with connected(uri, **options) as client:
         threads = [threading.Thread(target=work, args=[client]) for _ in range(callers)]
         [thread.start() for thread in threads]
@@ -58,20 +59,30 @@ def with_node(uri, events, callers):
     subprocess.run(["node", NODE, uri, events, str(callers)], check=True)
 
 
-def explained(incident):
-    """What is told of an incident: the causes of failures and of waits."""
+def told(incident, command, *options):
+    """What Cenote tells of an incident."""
     with endpoint() as uri, TemporaryDirectory() as folder, connected(uri) as other:
         slow(other, 20)
         events = Path(folder) / "events.jsonl"
         incident(f"{uri}?directConnection=true", events, other)
-        told = subprocess.run([sys.argv[1], "explain", events, "--json"], check=True, capture_output=True)
-    groups = json.loads(told.stdout)["groups"]
-    return [group["cause"] for group in groups if group["cause"]], groups
+        arguments = [sys.argv[1], command, events, "--json", *options]
+        return json.loads(subprocess.run(arguments, check=True, capture_output=True).stdout)
 
 
 def names(incident, cause):
-    causes, groups = explained(incident)
+    groups = told(incident, "explain")["groups"]
+    causes = [group["cause"] for group in groups if group["cause"]]
     assert causes and causes[0].startswith(cause), groups
+
+
+def predicts_waits(recorded, size):
+    """Pools of both sizes predict the other's p99 wait."""
+    small, large = (recorded(size, other) for size, other in [(size, 2 * size), (2 * size, size)])
+    for one, other in [(small, large), (large, small)]:
+        draws = sorted(draw["waitMS"]["p99"] for draw in one["predictions"][0]["draws"])
+        predicted, true = draws[len(draws) // 2], other["recorded"]["waitMS"]["p99"]
+        print(f"p99 wait: {predicted:.1f} ms predicted, {true:.1f} ms happened")
+        assert abs(predicted - true) <= 0.25 * true, (predicted, true)
 
 
 def outage(other):
@@ -102,6 +113,23 @@ def a_leak_of_pymongo():
             HELD[-1].__enter__()
 
     names(lambda uri, events, _: with_pymongo(uri, events, FEW, leak), "a leak: 3 of 4 connections ")
+
+
+@check
+def waits_of_another_size_of_pymongo():
+    def bursts(client):
+        with ThreadPoolExecutor(32) as callers:
+            for _ in range(24):
+                [callers.submit(client.admin.command, "ping") for _ in range(16)]
+                time.sleep(0.25)
+
+    def recorded(size, other):
+        def incident(uri, events, _):
+            with_pymongo(uri, events, 0, bursts, maxPoolSize=size, waitQueueTimeoutMS=5000)
+
+        return told(incident, "predict", "--what-if", f"maxPoolSize={other}")
+
+    predicts_waits(recorded, 4)
 
 
 @check

@@ -14,7 +14,7 @@ class Events(monitoring.ConnectionPoolListener):
         if hasattr(event, "duration"):
             line["durationMS"] = 1000 * event.duration
         if hasattr(event, "options"):
-            line["options"] = {key: event.options[key] for key in event.options if key[:3] == "max"}
+            line["options"] = {k: v for k, v in event.options.items() if isinstance(v, (int, float))}
         with self.lock:
             print(json.dumps({"at": time.time()} | line), file=self.file, flush=True)
 

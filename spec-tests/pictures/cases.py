@@ -1,4 +1,4 @@
-"""The cases of docs/start/problem.md: the picture says what `cenote replay --explain` says."""
+"""The cases of docs/start/problem.md: the picture says what `cenote explain` says."""
 
 import re
 

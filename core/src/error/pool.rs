@@ -112,7 +112,7 @@ impl<C> PoolError<C> {
     }
 
     /// The number of the request, if the shell [said so](Self::with_request). Its events, its log record and a
-    /// trace of the pool have the same number: `cenote replay TRACE --explain --waiter NUMBER` says what was in the way.
+    /// trace of the pool have the same number: `cenote explain TRACE --waiter NUMBER` says what was in the way.
     #[must_use]
     pub fn request(&self) -> Option<WaiterId> {
         self.inner.request

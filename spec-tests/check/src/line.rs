@@ -124,6 +124,11 @@ pub struct Options {
     pub max_pool_size: Option<u32>,
     /// `maxConnecting`.
     pub max_connecting: Option<u32>,
+    /// `minPoolSize`.
+    pub min_pool_size: Option<u32>,
+    /// `waitQueueTimeoutMS`, in milliseconds; 0 is no limit.
+    #[serde(rename = "waitQueueTimeoutMS")]
+    pub wait_queue_timeout: Option<f64>,
 }
 
 /// Why a line is no event.
@@ -195,6 +200,7 @@ impl Line {
             options: written_out.options.map(|options| Options {
                 max_pool_size: options.max_pool_size,
                 max_connecting: options.max_connecting,
+                ..Options::default()
             }),
         }
     }
@@ -207,6 +213,7 @@ impl Line {
         let options = Options {
             max_pool_size: options.max_pool_size,
             max_connecting: options.max_connecting,
+            ..Options::default()
         };
         let note = Self::note(Kind::PoolOptionsChanged, address, at);
         Self { options: Some(options), ..note }

@@ -1,4 +1,4 @@
-//! How near the predictions of `cenote replay --what-if` are to what really happens:
+//! How near the predictions of `cenote predict` are to what really happens:
 //! `cargo run --release -p cenote-replay --example what_if [SEED]`.
 
 use cenote_replay::what_if::validation::compare;

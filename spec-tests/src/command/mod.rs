@@ -56,6 +56,8 @@ enum Command {
     Top(top::Arguments),
     /// Say why check-outs waited or failed: from the events of any driver's pool, or a trace
     Explain(replay::explain_command::Arguments),
+    /// Predict what other options would have done, or advise: from the events of any driver's pool, or a trace
+    Predict(replay::predict_command::Arguments),
     /// Replay a trace: verify, print, explain, draw, step through or shrink it
     Replay(Box<replay::Arguments>),
     /// Write an example trace: simulated traffic, or an incident
@@ -84,7 +86,8 @@ pub fn main() -> ExitCode {
         #[cfg(all(unix, feature = "top"))]
         Command::Top(arguments) => top::run(&arguments),
         Command::Explain(arguments) => replay::explain_command::run(arguments),
-        Command::Replay(arguments) => replay::run(*arguments),
+        Command::Predict(arguments) => replay::predict_command::run(arguments),
+        Command::Replay(arguments) => replay::replay(*arguments),
         Command::Record(arguments) => record::run(&arguments),
         Command::Check(arguments) => check::run(&arguments),
         #[cfg(feature = "conform")]

@@ -6,7 +6,7 @@ use std::io::BufRead;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cenote_check::{Kind, Line, LineError, Unreadable};
+use cenote_check::{Kind, Line, LineError, Options, Unreadable};
 use cenote_core::error::OneLine;
 use cenote_core::pool::{Instant, WaiterId};
 
@@ -24,10 +24,19 @@ use crate::holders::{Activity, Connection, Holders, Request};
 ///
 /// What cannot be read, with the number of its line: also an event without a time. A last line that is cut ends the stream.
 pub fn explain_events(
-    mut lines: impl BufRead,
+    lines: impl BufRead,
     slowest: usize,
     longer_than: Option<Duration>,
 ) -> Result<Vec<Findings>, Unreadable> {
+    let pools = read_events(lines, slowest)?;
+    Ok(pools.into_iter().map(|(address, pool)| pool.finish(&address, longer_than)).collect())
+}
+
+/// Each pool as its events tell of it, by its address: one at least.
+pub(crate) fn read_events(
+    mut lines: impl BufRead,
+    slowest: usize,
+) -> Result<BTreeMap<Arc<str>, ToldPool>, Unreadable> {
     let mut pools: BTreeMap<Arc<str>, ToldPool> = BTreeMap::new();
     let (mut first, mut text, mut number) = (None, String::new(), 0);
     loop {
@@ -53,27 +62,30 @@ pub fn explain_events(
         let pool = pools.entry(Arc::clone(&event.address)).or_insert_with(new);
         pool.hear(at, number, &event).map_err(wrong)?;
     }
-    if pools.is_empty() {
-        return Err(Unreadable::Empty);
-    }
-    Ok(pools.into_iter().map(|(address, pool)| pool.finish(&address, longer_than)).collect())
+    if pools.is_empty() { Err(Unreadable::Empty) } else { Ok(pools) }
 }
 
 /// A pool as its events tell of it.
-struct ToldPool {
-    start: Instant,
-    now: Instant,
-    events: u64,
+pub(crate) struct ToldPool {
+    pub(crate) start: Instant,
+    pub(crate) now: Instant,
+    /// Whether the first of its events says that it was created.
+    pub(crate) is_new: bool,
+    pub(crate) options: Options,
+    /// In the order in which they asked: the first is `w1`.
+    pub(crate) requests: Vec<ToldRequest>,
+    /// Of connections that were established, since when and for how long they were being so.
+    pub(crate) establishments: Vec<(Instant, Duration)>,
+    /// When it became ready.
+    pub(crate) readied: Vec<Instant>,
+    /// The counts after each event.
+    pub(crate) counted: Vec<(Instant, Counts)>,
     analysis: Analysis,
     holders: Holders,
-    /// `None`: the events begin after the pool did, and do not say it.
-    max: Option<u32>,
-    max_connecting: u32,
+    counts: Counts,
     /// The most connections so far.
     peak: u32,
     is_closed: bool,
-    requests: u64,
-    clears: u64,
     /// Of those that wait, the ones that found a connection idle.
     at_once: Vec<WaiterId>,
     /// Connections whose check-in was told after the next check-out, which it preceded.
@@ -82,20 +94,40 @@ struct ToldPool {
     paused: Option<(Instant, Option<String>)>,
 }
 
+/// A request, as far as events tell of it.
+pub(crate) struct ToldRequest {
+    pub(crate) asked: Instant,
+    /// How long it waited, and how that ended; `None`: it waits at the end.
+    pub(crate) ended: Option<(Duration, Outcome)>,
+    /// How long it held its connection, if it was served and has given it back.
+    pub(crate) held: Option<Duration>,
+}
+
 impl ToldPool {
     fn new(start: Instant, slowest: usize) -> Self {
+        let counts = Counts {
+            total: 0,
+            in_use: 0,
+            pending: 0,
+            max: Some(DEFAULT_MAX),
+            max_connecting: DEFAULT_MAX_CONNECTING,
+            paces: false,
+            drains: false,
+        };
         Self {
             start,
             now: start,
-            events: 0,
+            is_new: false,
+            options: Options::default(),
+            requests: Vec::new(),
+            establishments: Vec::new(),
+            readied: Vec::new(),
+            counted: Vec::new(),
             analysis: Analysis::new(slowest),
             holders: Holders::default(),
-            max: None,
-            max_connecting: DEFAULT_MAX_CONNECTING,
+            counts,
             peak: 0,
             is_closed: false,
-            requests: 0,
-            clears: 0,
             at_once: Vec::new(),
             early: Vec::new(),
             paused: None,
@@ -105,24 +137,27 @@ impl ToldPool {
     /// Threads write their lines as they come to it: one may be a little older than the line before.
     fn hear(&mut self, at: Instant, number: u64, event: &Line) -> Result<(), LineError> {
         self.now = self.now.max(at);
-        self.events += u64::from(event.kind.is_event());
         let connection = event.connection_id.unwrap_or_default();
         match event.kind {
             Kind::ConnectionPoolCreated => {
-                if self.events > 1 && !self.is_closed {
+                if !self.counted.is_empty() && !self.is_closed {
                     return Err(LineError::SecondPool);
                 }
+                self.is_new |= self.counted.is_empty();
                 // After one that was closed, of the same address.
-                (self.holders, self.is_closed) = (Holders::default(), false);
-                self.early.clear();
-                self.max = Some(DEFAULT_MAX);
+                self.is_closed = false;
+                self.forget_connections();
+                self.options = Options { max_pool_size: Some(DEFAULT_MAX), ..Options::default() };
                 self.take_options(event);
                 self.paused = Some((at, None));
             }
             Kind::PoolOptionsChanged => self.take_options(event),
             Kind::ConnectionPoolReady => {
                 self.paused = None;
-                self.clear_ends(at);
+                self.readied.push(at);
+                if let Some(clear) = self.analysis.clears.all.last_mut() {
+                    clear.ready.get_or_insert(at);
+                }
             }
             Kind::ConnectionPoolCleared => self.cleared(at, number, event),
             Kind::ConnectionCreated => {
@@ -130,12 +165,11 @@ impl ToldPool {
                 self.paused = self.paused.take().filter(|(_, cause)| cause.is_some());
                 self.analysis.created.add(at);
                 let creator = self.holders.requests.keys().next_back().copied();
-                let pending = Connection::new(Activity::Pending, at, creator);
-                self.holders.connections.insert(connection, pending);
+                self.put(connection, Some(Connection::new(Activity::Pending, at, creator)));
             }
             Kind::ConnectionReady => self.established(at, connection, event.milliseconds),
             Kind::ConnectionClosed => {
-                self.holders.connections.remove(&connection);
+                self.put(connection, None);
                 self.early.retain(|it| *it != connection);
                 if let Some(clear) = self.analysis.clears.all.last_mut() {
                     clear.close(connection, at);
@@ -146,13 +180,13 @@ impl ToldPool {
             Kind::ConnectionCheckOutFailed => self.failed(at, event),
             Kind::ConnectionCheckedIn => self.checked_in(at, connection),
             // The connections of the parent are not this process's.
-            Kind::PoolResetAfterFork => self.holders = Holders::default(),
+            Kind::PoolResetAfterFork => self.forget_connections(),
             Kind::ConnectionPoolClosed => self.is_closed = true,
             Kind::ConnectionPendingResponseStarted
             | Kind::ConnectionPendingResponseSucceeded
             | Kind::ConnectionPendingResponseFailed => {}
         }
-        self.peak = self.peak.max(self.counts().total);
+        self.counted.push((self.now, self.counts));
         let analysis = &mut self.analysis;
         analysis.counted = Some((self.start, self.now));
         analysis.waiting_max = analysis.waiting_max.max(self.holders.requests.len() as u64);
@@ -160,28 +194,69 @@ impl ToldPool {
     }
 
     fn take_options(&mut self, event: &Line) {
-        let options = event.options.unwrap_or_default();
-        self.max = options.max_pool_size.or(self.max);
-        self.max_connecting = options.max_connecting.unwrap_or(self.max_connecting);
+        let (given, known) = (event.options.unwrap_or_default(), self.options);
+        self.options = Options {
+            max_pool_size: given.max_pool_size.or(known.max_pool_size),
+            min_pool_size: given.min_pool_size.or(known.min_pool_size),
+            max_connecting: given.max_connecting.or(known.max_connecting),
+            wait_queue_timeout: given.wait_queue_timeout.or(known.wait_queue_timeout),
+        };
+        let connecting = self.options.max_connecting;
+        self.counts.max_connecting = connecting.unwrap_or(DEFAULT_MAX_CONNECTING);
+        self.see_limit();
+    }
+
+    /// Events that begin after the pool did do not say how many connections it may have: as many as they show.
+    fn see_limit(&mut self) {
+        self.peak = self.peak.max(self.counts.total);
+        let max = self.options.max_pool_size.unwrap_or(self.peak);
+        self.counts.max = Some(max).filter(|max| *max > 0);
+    }
+
+    fn forget_connections(&mut self) {
+        self.holders = Holders::default();
+        self.early.clear();
+        self.counts = Counts { total: 0, in_use: 0, pending: 0, ..self.counts };
+    }
+
+    /// A connection as it is now; `None`: there is none of this number.
+    fn put(&mut self, number: u64, connection: Option<Connection>) {
+        let connections = &mut self.holders.connections;
+        let before = match connection {
+            Some(connection) => connections.insert(number, connection),
+            None => connections.remove(&number),
+        };
+        let is = |it: Option<Connection>, is: fn(Activity) -> bool| {
+            u32::from(it.is_some_and(|it| is(it.activity)))
+        };
+        let counted = |count: &mut u32, of: fn(Activity) -> bool| {
+            *count = *count + is(connection, of) - is(before, of);
+        };
+        counted(&mut self.counts.total, |_| true);
+        counted(&mut self.counts.in_use, |it| matches!(it, Activity::InUse(_)));
+        counted(&mut self.counts.pending, |it| it == Activity::Pending);
+        self.see_limit();
     }
 
     fn established(&mut self, at: Instant, number: u64, milliseconds: Option<f64>) {
         let known = self.holders.connections.get(&number);
         let since = milliseconds.map_or(known.map_or(at, |it| it.since), |it| before(at, it));
-        self.analysis.establishments.add((at, at.saturating_since(since)));
+        let lasted = at.saturating_since(since);
+        self.analysis.establishments.add((at, lasted));
+        self.establishments.push((since, lasted));
         let creator = known.and_then(|it| it.creator);
-        self.holders.connections.insert(number, Connection::new(Activity::Idle, at, creator));
+        self.put(number, Some(Connection::new(Activity::Idle, at, creator)));
         if let Some(clear) = self.analysis.clears.all.last_mut() {
             clear.establish();
         }
     }
 
     fn asked(&mut self, at: Instant, step: u64) {
-        self.requests += 1;
-        let waiter = WaiterId(self.requests);
+        self.requests.push(ToldRequest { asked: at, ended: None, held: None });
+        let waiter = WaiterId(self.requests.len() as u64);
         let ahead = self.holders.requests.len();
-        let idle = self.holders.connections.values().filter(|it| it.activity == Activity::Idle);
-        if idle.count() > ahead {
+        let Counts { total, in_use, pending, .. } = self.counts;
+        if (total - in_use - pending) as usize > ahead {
             self.at_once.push(waiter);
         }
         let request = Request { started: at, step, ahead: Some(ahead as u64), limit: None };
@@ -204,7 +279,7 @@ impl ToldPool {
         }
         let holder = request.map(|(waiter, _)| waiter);
         let in_use = Connection::new(Activity::InUse(holder), at, None);
-        self.holders.connections.insert(number, Connection { step, ..in_use });
+        self.put(number, Some(Connection { step, ..in_use }));
     }
 
     fn failed(&mut self, at: Instant, event: &Line) {
@@ -269,7 +344,14 @@ impl ToldPool {
         let place = self.at_once.iter().position(|it| *it == waiter);
         let found_one = place.map(|place| self.at_once.swap_remove(place)).is_some();
         let is_at_once = found_one && waited <= Duration::from_nanos(ROUNDED);
-        let mut counts = self.counts();
+        if let Some(told) = self.told(waiter) {
+            *told = ToldRequest {
+                asked: request.started,
+                ended: Some((waited, outcome.clone())),
+                held: None,
+            };
+        }
+        let mut counts = self.counts;
         // Until a moment ago, the connection that it got was in use.
         let was_in_use = !is_new && matches!(outcome, Outcome::Served(_));
         counts.in_use += u32::from(was_in_use && counts.in_use < counts.total);
@@ -290,6 +372,10 @@ impl ToldPool {
         self.analysis.add_wait(at, waited, (outcome, is_at_once), wait);
     }
 
+    fn told(&mut self, waiter: WaiterId) -> Option<&mut ToldRequest> {
+        self.requests.get_mut(usize::try_from(waiter.0.checked_sub(1)?).ok()?)
+    }
+
     fn checked_in(&mut self, at: Instant, number: u64) {
         let early = self.early.iter().position(|it| *it == number);
         if let Some(place) = early {
@@ -302,20 +388,22 @@ impl ToldPool {
     /// Returns whether the connection was in use.
     fn end_use(&mut self, at: Instant, number: u64) -> bool {
         let known = self.holders.connections.get(&number);
-        let used = known.and_then(|known| Use::of(number, known, &self.holders));
-        let is_any = used.is_some();
-        if let Some(used) = used {
-            self.analysis.add_use(Use { until: Some((at, false)), ..used }, at);
-            self.holders.connections.insert(number, Connection::new(Activity::Idle, at, None));
+        let Some(used) = known.and_then(|known| Use::of(number, known, &self.holders)) else {
+            return false;
+        };
+        if let Some(request) = used.holder.and_then(|holder| self.told(holder)) {
+            request.held = Some(at.saturating_since(used.since));
         }
-        is_any
+        self.analysis.add_use(Use { until: Some((at, false)), ..used }, at);
+        self.put(number, Some(Connection::new(Activity::Idle, at, None)));
+        true
     }
 
     fn cleared(&mut self, at: Instant, step: u64, event: &Line) {
-        self.clears += 1;
         let told = why(event);
+        let number = self.analysis.clears.all.len() as u64 + 1;
         let last = self.holders.connections.keys().next_back().copied().unwrap_or_default();
-        let mut clear = Clear::new(self.clears, (at, step), told.clone(), self.counts(), last);
+        let mut clear = Clear::new(number, (at, step), told.clone(), self.counts, last);
         clear.interrupts = event.interrupts == Some(true);
         for (connection, holder, used) in self.holders.in_use().filter(|_| clear.interrupts) {
             clear.interrupted.add((connection, holder, at.saturating_since(used.since)));
@@ -327,36 +415,18 @@ impl ToldPool {
         self.analysis.clears.all.push(clear);
     }
 
-    fn clear_ends(&mut self, at: Instant) {
-        if let Some(clear) = self.analysis.clears.all.last_mut() {
-            clear.ready.get_or_insert(at);
-        }
+    /// The clears of the whole pool: when, and when it was ready again.
+    pub(crate) fn clears(&self) -> impl Iterator<Item = (Instant, bool, Option<Instant>)> {
+        let all = self.analysis.clears.all.iter().filter(|clear| clear.service.is_none());
+        all.map(|clear| (clear.at, clear.interrupts, clear.ready))
     }
 
-    fn counts(&self) -> Counts {
-        let count = |is: fn(Activity) -> bool| {
-            let connections = self.holders.connections.values();
-            u32::try_from(connections.filter(|it| is(it.activity)).count()).unwrap_or(u32::MAX)
-        };
-        let total = count(|_| true);
-        Counts {
-            total,
-            in_use: count(|it| matches!(it, Activity::InUse(_))),
-            pending: count(|it| it == Activity::Pending),
-            max: self
-                .max
-                .map_or(Some(self.peak.max(total)), |max| Some(max).filter(|max| *max > 0)),
-            max_connecting: self.max_connecting,
-            paces: false,
-            drains: false,
-        }
-    }
-
-    fn finish(self, address: &str, longer_than: Option<Duration>) -> Findings {
+    pub(crate) fn finish(self, address: &str, longer_than: Option<Duration>) -> Findings {
         let address = OneLine::name(address).to_string();
         let length = crate::text::span(self.now.saturating_since(self.start));
-        let events = crate::text::counted(self.events, "event", "events");
-        let max = match self.max {
+        let count = self.counted.len() as u64;
+        let events = crate::text::counted(count, "event", "events");
+        let max = match self.options.max_pool_size {
             Some(_) => "",
             None => {
                 "; they do not say maxPoolSize, for which the most connections that they show are taken"
@@ -367,8 +437,8 @@ impl ToldPool {
             address: Some(address),
             start: self.start,
             now: self.now,
-            steps: self.events,
-            counts: self.counts(),
+            steps: count,
+            counts: self.counts,
             holders: &self.holders,
             limits: (longer_than, None),
             is_told: true,

@@ -36,6 +36,8 @@ struct Repeated {
     asked: Instant,
     /// In a closed loop, the next request of the same caller, and how long after the end of this one.
     next: Option<(u32, Duration)>,
+    /// Whether its caller is ahead of the trace, and would not have come there.
+    is_ahead: bool,
 }
 
 /// How long callers of a closed loop take until their next request.
@@ -65,8 +67,10 @@ impl<'a> Callers<'a> {
         let used: Vec<_> = workload.uses().map(|(number, _)| number).collect();
         let mut uses: Vec<_> = workload.uses().map(|(_, lasts)| lasts).collect();
         uses.sort_unstable();
-        let repeat =
-            |(of, request): (u32, &Request)| Repeated { of, asked: request.asked, next: None };
+        let repeat = |(of, request): (u32, &Request)| {
+            let asked = request.asked;
+            Repeated { of, asked, next: None, is_ahead: false }
+        };
         let mut world = Self {
             workload,
             change,
@@ -175,7 +179,8 @@ impl<'a> Callers<'a> {
     /// How long a caller takes after a request, by what became of it.
     fn pause(&mut self, request: u32, was_served: bool) -> Option<Duration> {
         let (of, recorded) = self.recorded(request);
-        let known = self.requests[request as usize].next.map(|(_, pause)| pause);
+        let Repeated { next, is_ahead, .. } = self.requests[request as usize];
+        let known = next.map(|(_, pause)| pause);
         if known.is_some() && recorded.was_served() == was_served {
             return known;
         }
@@ -188,7 +193,7 @@ impl<'a> Callers<'a> {
         let drawn = self.loop_.as_ref()?.pauses[usize::from(!was_served)][place].1;
         // A caller that made no other request until the end took at least that long.
         let least = match (known, recorded.ended()) {
-            (None, Some(ended)) => {
+            (None, Some(ended)) if !is_ahead => {
                 self.workload.end.saturating_since(ended) + Duration::from_nanos(1)
             }
             _ => Duration::ZERO,
@@ -205,7 +210,7 @@ impl<'a> Callers<'a> {
         let of = (least + place) as u32;
         let number = self.requests.len() as u32;
         let asked = self.workload.requests[of as usize].asked;
-        self.requests.push(Repeated { of, asked, next: None });
+        self.requests.push(Repeated { of, asked, next: None, is_ahead: true });
         number
     }
 }

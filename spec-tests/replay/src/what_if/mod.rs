@@ -11,6 +11,7 @@
 
 mod advice;
 mod callers;
+mod events;
 mod fit;
 mod outcome;
 pub(crate) mod run;
@@ -133,9 +134,9 @@ impl Workload {
         assumptions: &Assumptions,
         sink: W,
     ) -> io::Result<W> {
-        let mut info = TraceInfo::new(self.header().address.as_deref().unwrap_or_default());
+        let mut info = TraceInfo::new(self.address().unwrap_or_default());
         info = info.with_program(concat!("cenote ", env!("CARGO_PKG_VERSION"), " --what-if"));
-        info = info.with_origin(self.header().origin);
+        info = info.with_origin(self.source.origin);
         let journal = JournalOptions::default();
         let mut run = RecordedRun::begin_with(info, self.pool(change), journal, sink);
         self.play(&mut run, change, assumptions, 0);

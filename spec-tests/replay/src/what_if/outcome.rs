@@ -74,29 +74,49 @@ pub(crate) struct Tally {
     asked: BTreeMap<WaiterId, Instant>,
     start: Instant,
     now: Instant,
-    open: u32,
-    in_use: u32,
+    level: Level,
     /// Connections times nanoseconds.
     open_time: u128,
     in_use_time: u128,
     created_before: u64,
-    created: u64,
+}
+
+/// How many connections there are.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Level {
+    pub(crate) open: u32,
+    pub(crate) in_use: u32,
+    /// So far.
+    pub(crate) created: u64,
+}
+
+impl From<Snapshot> for Level {
+    fn from(it: Snapshot) -> Self {
+        Self { open: it.total, in_use: it.in_use, created: it.connections_created }
+    }
+}
+
+/// What became of a request.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Answer {
+    Served,
+    TimedOut,
+    Shed,
+    Failed,
 }
 
 impl Tally {
     /// Begins with a pool in this state.
-    pub(crate) fn new(start: Instant, snapshot: &Snapshot) -> Self {
+    pub(crate) fn new(start: Instant, level: Level) -> Self {
         Self {
-            outcome: Outcome { peak: snapshot.total, ..Outcome::default() },
+            outcome: Outcome { peak: level.open, ..Outcome::default() },
             asked: BTreeMap::new(),
             start,
             now: start,
-            open: snapshot.total,
-            in_use: snapshot.in_use,
+            level,
             open_time: 0,
             in_use_time: 0,
-            created_before: snapshot.connections_created,
-            created: snapshot.connections_created,
+            created_before: level.created,
         }
     }
 
@@ -113,35 +133,41 @@ impl Tally {
 
     pub(crate) fn action(&mut self, at: Instant, action: &Action<Traced>) {
         let Action::Deliver { waiter, outcome } = action else { return };
-        let Some(asked) = self.asked.remove(waiter) else { return };
-        let wait = at.saturating_since(asked);
-        self.outcome.waits.push(wait);
-        match outcome {
-            Ok(_) => {
-                self.outcome.served += 1;
-                self.outcome.served_waits.push(wait);
-            }
+        let answer = match outcome {
+            Ok(_) => Answer::Served,
             Err(CheckOutError::WaitQueueTimeout { .. } | CheckOutError::Cancelled) => {
-                self.outcome.timed_out += 1;
+                Answer::TimedOut
             }
-            Err(CheckOutError::Shed { .. } | CheckOutError::WaitQueueFull { .. }) => {
-                self.outcome.shed += 1;
-            }
+            Err(CheckOutError::Shed { .. } | CheckOutError::WaitQueueFull { .. }) => Answer::Shed,
             Err(
                 CheckOutError::PoolClosed
                 | CheckOutError::PoolCleared { .. }
                 | CheckOutError::EstablishFailed { .. },
-            ) => self.outcome.failed += 1,
+            ) => Answer::Failed,
+        };
+        self.answered(at, *waiter, answer);
+    }
+
+    pub(crate) fn answered(&mut self, at: Instant, id: WaiterId, answer: Answer) {
+        let Some(asked) = self.asked.remove(&id) else { return };
+        let wait = at.saturating_since(asked);
+        self.outcome.waits.push(wait);
+        match answer {
+            Answer::Served => {
+                self.outcome.served += 1;
+                self.outcome.served_waits.push(wait);
+            }
+            Answer::TimedOut => self.outcome.timed_out += 1,
+            Answer::Shed => self.outcome.shed += 1,
+            Answer::Failed => self.outcome.failed += 1,
         }
     }
 
     /// The state after the actions of an input.
-    pub(crate) fn after(&mut self, at: Instant, snapshot: &Snapshot) {
+    pub(crate) fn after(&mut self, at: Instant, level: Level) {
         self.pass(at);
-        self.open = snapshot.total;
-        self.in_use = snapshot.in_use;
-        self.created = snapshot.connections_created;
-        self.outcome.peak = self.outcome.peak.max(snapshot.total);
+        self.level = level;
+        self.outcome.peak = self.outcome.peak.max(level.open);
     }
 
     pub(crate) fn finish(mut self, end: Instant) -> Outcome {
@@ -151,7 +177,7 @@ impl Tally {
         outcome.waits.extend(self.asked.values().map(|&asked| end.saturating_since(asked)));
         outcome.waits.sort_unstable();
         outcome.served_waits.sort_unstable();
-        outcome.opened = self.created - self.created_before;
+        outcome.opened = self.level.created - self.created_before;
         let nanos = end.saturating_since(self.start).as_nanos().max(1) as f64;
         outcome.mean_open = self.open_time as f64 / nanos;
         outcome.mean_in_use = self.in_use_time as f64 / nanos;
@@ -160,8 +186,8 @@ impl Tally {
 
     fn pass(&mut self, at: Instant) {
         let nanos = at.saturating_since(self.now).as_nanos();
-        self.open_time += nanos * u128::from(self.open);
-        self.in_use_time += nanos * u128::from(self.in_use);
+        self.open_time += nanos * u128::from(self.level.open);
+        self.in_use_time += nanos * u128::from(self.level.in_use);
         self.now = self.now.max(at);
     }
 }

@@ -160,7 +160,7 @@ pub(crate) fn run<M: Machine, W: World>(
 ) -> Outcome {
     let mut run = Run::new(machine, world, start);
     run.warm_up(warm);
-    run.tally = Tally::new(start, &run.machine.pool().snapshot());
+    run.tally = Tally::new(start, run.machine.pool().snapshot().into());
     let Run { world, agenda, .. } = &mut run;
     world.begin(&mut |at, due| agenda.plan(at, due));
     while run.step(end) {}
@@ -185,7 +185,7 @@ const NONE: u32 = u32::MAX;
 
 impl<'a, M: Machine, W: World> Run<'a, M, W> {
     fn new(machine: &'a mut M, world: &'a mut W, start: Instant) -> Self {
-        let tally = Tally::new(start, &machine.pool().snapshot());
+        let tally = Tally::new(start, machine.pool().snapshot().into());
         Self {
             machine,
             world,
@@ -356,7 +356,7 @@ impl<'a, M: Machine, W: World> Run<'a, M, W> {
     fn feed(&mut self, input: Input<Traced>) {
         let mut actions = Vec::new();
         self.machine.handle(self.now, input, &mut actions);
-        self.tally.after(self.now, &self.machine.pool().snapshot());
+        self.tally.after(self.now, self.machine.pool().snapshot().into());
         for action in actions {
             self.tally.action(self.now, &action);
             self.act(&action);

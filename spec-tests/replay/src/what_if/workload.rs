@@ -8,7 +8,7 @@ use cenote_core::pool::{
     Action, CheckOutError, ConnId, ConnectionState, Health, Input, Instant, PoolOptions, PoolState,
     Purpose, ServiceId, Status, WaiterId,
 };
-use cenote_core::trace::{TraceError, TraceHeader, Traced};
+use cenote_core::trace::{TraceError, Traced};
 
 use super::outcome::{Outcome, Tally};
 use super::run::{Clear, Event, FailedOpening, Opening, Use, Warm};
@@ -20,7 +20,7 @@ use crate::step_reader::{StepReader, View};
 /// The requests of a trace with their uses, its establishments, and what else happened to the pool.
 #[derive(Clone, Debug)]
 pub struct Workload {
-    header: TraceHeader,
+    pub(super) source: Source,
     pub(crate) start: Instant,
     pub(crate) end: Instant,
     pub(crate) options: PoolOptions,
@@ -31,10 +31,19 @@ pub struct Workload {
     pub(crate) openings: Vec<(Instant, Opening)>,
     pub(crate) events: Vec<(Instant, Event)>,
     pub(crate) clears: Vec<Clear>,
-    recorded: Outcome,
+    pub(super) recorded: Outcome,
     /// How many connections look leaked at the end.
-    leaked: usize,
-    lost: bool,
+    pub(super) leaked: usize,
+    pub(super) lost: bool,
+}
+
+/// Where a workload is from.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Source {
+    /// The address of the pool's server, if it is known.
+    pub(super) address: Option<String>,
+    /// Milliseconds since 1970 at [`Instant::ORIGIN`]; 0 if that is unknown.
+    pub(super) origin: i64,
 }
 
 /// A request of a trace.
@@ -92,9 +101,10 @@ impl Workload {
     /// If the beginning of the trace is invalid.
     pub fn read(source: impl Read) -> Result<(Self, Option<TraceError>), TraceError> {
         let mut steps = StepReader::new(source)?;
-        let header = steps.header().clone();
+        let header = steps.header();
         let (start, is_new) = (header.start, header.is_new);
-        let mut reader = WorkloadReader::new(header, steps.pool(), start, is_new);
+        let source = Source { address: header.address.clone(), origin: header.origin };
+        let mut reader = WorkloadReader::new(source, steps.pool(), start, is_new);
         let clock = Clock::new(steps.header(), UtcOffset::default());
         let mut analysis = Analysis::new(0);
         let each = steps.each(|view| {
@@ -106,9 +116,9 @@ impl Workload {
         Ok((Self { leaked, ..reader.finish() }, each.err()))
     }
 
-    /// The trace's header.
-    pub const fn header(&self) -> &TraceHeader {
-        &self.header
+    /// The address of the pool's server, if it is known.
+    pub fn address(&self) -> Option<&str> {
+        self.source.address.as_deref()
     }
 
     /// The options of the pool when the trace begins.
@@ -256,9 +266,9 @@ struct WorkloadReader {
 }
 
 impl WorkloadReader {
-    fn new(header: TraceHeader, pool: &PoolState<Traced>, start: Instant, is_new: bool) -> Self {
+    fn new(source: Source, pool: &PoolState<Traced>, start: Instant, is_new: bool) -> Self {
         let workload = Workload {
-            header,
+            source,
             start,
             end: start,
             options: pool.options().clone(),
@@ -273,7 +283,7 @@ impl WorkloadReader {
         };
         let mut reader = Self {
             workload,
-            tally: Tally::new(start, &pool.snapshot()),
+            tally: Tally::new(start, pool.snapshot().into()),
             waiting: BTreeMap::new(),
             in_use: BTreeMap::new(),
             services: BTreeMap::new(),
@@ -327,7 +337,7 @@ impl WorkloadReader {
         let now = view.pool.now();
         if view.step.lost_before.is_some() {
             // The state after a gap includes this step.
-            *self = Self::new(self.workload.header.clone(), view.pool, now, false);
+            *self = Self::new(self.workload.source.clone(), view.pool, now, false);
             self.workload.lost = true;
             return Continue(());
         }
@@ -337,7 +347,7 @@ impl WorkloadReader {
         self.workload.end = now;
         self.tally.input(now, &view.step.input);
         self.input(now, view);
-        self.tally.after(now, &view.pool.snapshot());
+        self.tally.after(now, view.pool.snapshot().into());
         for action in view.actions {
             self.tally.action(now, action);
             self.action(now, action);

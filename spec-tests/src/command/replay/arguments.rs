@@ -36,6 +36,9 @@ pub(in crate::command) struct Arguments {
     /// The one of a pool that is looked at, or that of a topology.
     #[arg(skip)]
     pub(super) trace: PathBuf,
+    /// Whether that is no trace, but the events of a pool.
+    #[arg(skip)]
+    pub(super) are_events: bool,
     /// What its servers were, if the trace of the topology was named, too.
     #[arg(skip)]
     pub(super) topology: Option<Arc<History>>,
@@ -58,31 +61,31 @@ pub(in crate::command) struct Arguments {
     /// Say on one screen what happened: failures and waits by cause, leaks, clears, the longest waits. With
     /// --waiter: what that request waited for, whether it failed or not. With --json: one object with all of
     /// that
-    #[arg(long, conflicts_with = "quiet", help_heading = EXPLAINED)]
+    #[arg(long, conflicts_with = "quiet", hide = true)]
     pub(super) explain: bool,
     /// The N longest waits
-    #[arg(long, value_name = "N", conflicts_with_all = ["quiet", "json"], help_heading = EXPLAINED)]
+    #[arg(long, value_name = "N", conflicts_with_all = ["quiet", "json"], hide = true)]
     pub(super) slowest: Option<usize>,
     /// Connections that were held for long: leaked, or only slow
-    #[arg(long, conflicts_with_all = ["quiet", "json"], help_heading = EXPLAINED)]
+    #[arg(long, conflicts_with_all = ["quiet", "json"], hide = true)]
     pub(super) leaks: bool,
     /// For leaks: longer than this many seconds [default: leakDetectionThreshold of the trace, or 20
     /// times the median use]
-    #[arg(long, value_name = "SECONDS", value_parser = duration, help_heading = EXPLAINED)]
+    #[arg(long, value_name = "SECONDS", value_parser = duration, hide = true)]
     pub(super) longer_than: Option<Duration>,
     /// What each clear did, in a line
-    #[arg(long, conflicts_with_all = ["quiet", "json"], help_heading = EXPLAINED)]
+    #[arg(long, conflicts_with_all = ["quiet", "json"], hide = true)]
     pub(super) clears: bool,
     /// What this clear did, from 1: requests, operations, connections; repeatable
     #[arg(
         long,
         value_name = "NUMBER",
         conflicts_with_all = ["quiet", "json"],
-        help_heading = EXPLAINED
+        hide = true
     )]
     pub(super) clear: Vec<u64>,
     /// Everything instead of a screenful; with --explain: one line, or JSON object, per failed check-out
-    #[arg(long, help_heading = EXPLAINED)]
+    #[arg(long, hide = true)]
     pub(super) all: bool,
     /// Show and read wall-clock times with this offset from UTC, as in +02:00
     #[arg(
@@ -150,7 +153,7 @@ pub(in crate::command) struct Arguments {
     /// What other options would have done, as in 'maxPoolSize=20,40; maxConnecting=2,8': every combination,
     /// beside what was recorded. Options: maxPoolSize, minPoolSize, maxConnecting, waitQueueTimeoutMS,
     /// maxIdleTimeMS
-    #[arg(long, value_name = "OPTIONS", conflicts_with = RECORDED, help_heading = PREDICTED)]
+    #[arg(long, value_name = "OPTIONS", conflicts_with = RECORDED, hide = true)]
     pub(super) what_if: Option<Grid>,
     /// The smallest pools that keep a goal: 'p99 wait < 5 ms', 'max wait < 1 s' or 'time-outs < 1 %'; for the
     /// trace, and for its busiest minute with as many callers, 1.2 and 1.5 times as many
@@ -158,12 +161,12 @@ pub(in crate::command) struct Arguments {
         long,
         value_name = "GOAL",
         conflicts_with_all = [RECORDED, "html", "what_if"],
-        help_heading = PREDICTED
+        hide = true
     )]
     pub(super) advise: Option<Goal>,
     /// How callers come: open, whatever happens to others; or closed, some time after their last request
     /// ended [default: what fits the trace better]
-    #[arg(long, value_name = "LOOP", help_heading = PREDICTED)]
+    #[arg(long, value_name = "LOOP", hide = true)]
     pub(super) callers: Option<Loop>,
     /// File for the shrunk trace; for the traces of a client the folder
     #[arg(long, value_name = "FILE", requires = "shrink", help_heading = INSTEAD)]
@@ -196,10 +199,8 @@ const WAY: &str = "way";
 const RECORDED: &str = "recorded";
 
 const PRINTED: &str = "Output, instead of one line per step";
-const EXPLAINED: &str = "Explanations";
 const CHOSEN: &str = "Which steps";
 const INSTEAD: &str = "Other outputs";
-const PREDICTED: &str = "Predictions";
 
 fn after_help() -> String {
     let names = Names::ALL.map(|names| {
@@ -213,23 +214,18 @@ fn after_help() -> String {
 }
 
 const EXAMPLES: &str = "\
+`cenote explain` says why requests waited or failed, `cenote predict` what other options would have done.
+
 Examples:
   cenote replay incident.bson --quiet            does it agree with what was recorded?
-  cenote replay incident.bson --explain          what happened, and why
-  cenote replay incident.bson --explain --waiter 17
-  cenote replay incident.bson --slowest 20 --leaks --clears
   cenote replay incident.bson --html page.html   a picture
   cenote replay traces/                          all traces of a client: what changed, and what came of it
-  cenote replay traces/ --explain                the topology, and each pool
   cenote replay traces/ --html page.html         servers and pools in one picture
   cenote replay traces/topology.bson             what changed in the topology
   cenote replay before.bson --beside after.bson --html both.html
   cenote replay incident.bson --until 'waiting>100' --waiter 17
   cenote replay incident.bson --shrink event=ConnectionCheckOutFailed --out small.bson
   cenote replay incident.bson --json --events | cenote check -
-  cenote replay incident.bson --what-if 'maxPoolSize=20,40; maxConnecting=2,8'
-  cenote replay incident.bson --what-if 'maxPoolSize=40' --html both.html
-  cenote replay incident.bson --advise 'p99 wait < 5 ms'
 ";
 
 const STATUS: &str = "\
@@ -250,6 +246,13 @@ impl Arguments {
         let until = self.until.clone().map(|until| until.resolve(&clock)).transpose();
         let until = until.map_err(at(&self.trace))?;
         Ok(Part { clock, from: time(self.from)?, to: time(self.to)?, until })
+    }
+
+    /// The command that does the same, of which these were options.
+    pub(super) fn moved_to(&self) -> Option<&'static str> {
+        let is_predicted = self.what_if.is_some() || self.advise.is_some();
+        let explains = self.explains().then_some("cenote explain");
+        if is_predicted { Some("cenote predict") } else { explains }
     }
 
     /// Whether an explanation was asked for. One line per failed check-out, and JSON about one request, are

@@ -45,6 +45,9 @@ pub(in crate::command) struct Arguments {
     /// Of a trace: what this request waited for; repeatable
     #[arg(long, value_name = "NUMBER")]
     waiter: Vec<u64>,
+    /// Of a trace that is truncated or damaged: as much of it as can be read
+    #[arg(long)]
+    lenient: bool,
     /// Of a trace: only from this time on, as in 1.5, 03:07:12 or 2026-01-01T03:07:12
     #[arg(long, allow_negative_numbers = true, value_name = "TIME")]
     from: Option<TimePoint>,
@@ -70,6 +73,7 @@ pub(in crate::command) fn run(given: Arguments) -> Result<bool, Failure> {
     let events = of_events(&given.files)?;
     let of_traces = [
         ("--waiter", !given.waiter.is_empty()),
+        ("--lenient", given.lenient),
         ("--from", given.from.is_some()),
         ("--to", given.to.is_some()),
         ("--utc-offset", given.utc_offset.is_some()),
@@ -83,6 +87,7 @@ pub(in crate::command) fn run(given: Arguments) -> Result<bool, Failure> {
         clear: given.clear,
         all: given.all && (is_asked || !given.waiter.is_empty()),
         json: given.json,
+        lenient: given.lenient,
         waiter: given.waiter,
         from: given.from,
         to: given.to,
@@ -92,7 +97,7 @@ pub(in crate::command) fn run(given: Arguments) -> Result<bool, Failure> {
     };
     let Some(path) = events else { return super::run(arguments) };
     if let Some((option, _)) = of_traces.iter().find(|(_, is_given)| *is_given) {
-        let told = format!("{option} is for a trace, and these are events, which have no requests");
+        let told = format!("{option} is for a trace, and these are events");
         return Err(at(&path)(told));
     }
     let mut out = BufWriter::new(io::stdout().lock());
@@ -118,7 +123,7 @@ fn explain(
 }
 
 /// The file, if it is of events.
-fn of_events(files: &[PathBuf]) -> Result<Option<PathBuf>, Failure> {
+pub(super) fn of_events(files: &[PathBuf]) -> Result<Option<PathBuf>, Failure> {
     for path in files {
         match (is_of_events(path)?, files.len()) {
             (false, _) => {}

@@ -5,6 +5,7 @@ mod draw;
 mod explain;
 pub(super) mod explain_command;
 mod played;
+pub(super) mod predict_command;
 mod print;
 mod several;
 mod sources;
@@ -35,6 +36,16 @@ use self::explain::explain;
 use self::played::none_refused;
 use self::print::{print, verify};
 use self::sources::Sources;
+
+/// `cenote replay`: also, for one release, what other commands do now.
+pub(super) fn replay(arguments: Arguments) -> Result<bool, Failure> {
+    let moved = arguments.moved_to();
+    let good = run(arguments)?;
+    if let Some(command) = moved.filter(|_| good) {
+        tell(format_args!("cenote: that is `{command}` now; the next release has it there alone"));
+    }
+    Ok(good)
+}
 
 /// Replays a trace as the arguments say.
 pub(super) fn run(arguments: Arguments) -> Result<bool, Failure> {

@@ -1,6 +1,6 @@
 //! Predicts what other options would have done, and advises.
 
-use std::io::{self, Write};
+use std::io::{self, BufReader, Write};
 use std::time::Duration;
 
 use cenote_core::pool::PoolOptions;
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use super::draw::draw_beside;
 use super::{Arguments, read};
 use crate::command::Failure;
-use crate::command::input::at;
+use crate::command::input::{at, open};
 use crate::command::output::{printable, shown, table};
 
 /// A trace and what is assumed about its callers.
@@ -89,10 +89,15 @@ const SEED: u64 = 0;
 
 impl Case {
     fn read(arguments: &Arguments) -> Result<Self, Failure> {
-        let (workload, is_good) = read(arguments, Workload::read)?;
+        let (workload, is_good) = if arguments.are_events {
+            let events = BufReader::new(open(&arguments.trace)?);
+            (Workload::read_events(events).map_err(at(&arguments.trace))?, true)
+        } else {
+            read(arguments, Workload::read)?
+        };
         if workload.recorded().requests() == 0 {
             let path = &arguments.trace;
-            return Err(at(path)("the trace has no requests, so nothing can be predicted"));
+            return Err(at(path)("there are no requests, so nothing can be predicted"));
         }
         let fit = Fit::of(&workload);
         let by = arguments.callers.unwrap_or(fit.better);
@@ -118,10 +123,11 @@ impl Case {
     fn introduce(&self, arguments: &Arguments, out: &mut impl Write) -> io::Result<()> {
         let Self { workload, fit, .. } = self;
         let requests = counted(workload.recorded().requests(), "request", "requests");
-        let address = workload.header().address.as_deref().unwrap_or("a pool");
+        let address = workload.address().unwrap_or("a pool");
         writeln!(
             out,
-            "trace      {}: {requests} in {}",
+            "{:<10} {}: {requests} in {}",
+            if arguments.are_events { "events" } else { "trace" },
             printable(address),
             span(workload.duration())
         )?;
@@ -163,7 +169,7 @@ impl Case {
             let assumed = span(ASSUMED_OPENING);
             writeln!(
                 out,
-                "assumed    {assumed} to establish a connection: the trace shows none established"
+                "assumed    {assumed} to establish a connection: none is seen established"
             )?;
         }
         if workload.has_gaps() {
@@ -175,14 +181,13 @@ impl Case {
     fn print(&self, predictions: &[(&Change, Prediction)], out: &mut impl Write) -> io::Result<()> {
         let head = "|served|timed out|failed|p50 wait|p99 wait|longest|opened|at once|busy";
         let recorded = Prediction::certain(self.workload.recorded().clone());
-        let same = self.predict(&Change::default());
-        let known = [row("as recorded", &recorded), row("the same, predicted", &same)];
         let predicted = predictions.iter().map(|(change, it)| row(&change.to_string(), it));
-        let rows = known.into_iter().chain(predicted);
+        let rows = [row("as recorded", &recorded)].into_iter().chain(predicted);
         out.write_all(table(head, rows, str::is_empty).as_bytes())?;
         writeln!(
             out,
-            "\nwaits are those of all requests until their outcome; medians of {} draws",
+            "\nwaits are those of all requests until their outcome; of {} draws the median, or the least\n\
+             and the most if they are more than a tenth of it apart",
             Assumptions::DRAWS
         )
     }
@@ -200,7 +205,7 @@ impl Case {
         let settings =
             Setting::ALL.map(|it| (it.name().to_owned(), it.of(self.workload.options()).into()));
         json!({
-            "address": self.workload.header().address,
+            "address": self.workload.address(),
             "durationMS": millis(self.workload.duration()),
             "options": Value::Object(settings.into_iter().collect()),
             "callers": {
@@ -300,8 +305,11 @@ fn options(options: &PoolOptions) -> String {
 }
 
 fn row(name: &str, prediction: &Prediction) -> Vec<String> {
-    let number = |of: fn(&Outcome) -> u64| grouped(prediction.median(of));
-    let wait = |thousandths| span(prediction.median(|outcome| outcome.wait(thousandths)));
+    let number = |of: fn(&Outcome) -> u64| spread(prediction, of, |it| it as f64, grouped);
+    let wait = |thousandths| {
+        let of = |outcome: &Outcome| outcome.wait(thousandths);
+        spread(prediction, of, |it| it.as_secs_f64(), span)
+    };
     vec![
         name.to_owned(),
         number(|outcome| outcome.served),
@@ -314,6 +322,29 @@ fn row(name: &str, prediction: &Prediction) -> Vec<String> {
         prediction.median(|outcome| outcome.peak).to_string(),
         format!("{:.0} %", 100.0 * prediction.median(Outcome::busy_share)),
     ]
+}
+
+/// The median of the draws, or the least and the most if they are more than a tenth of it apart.
+fn spread<T: PartialOrd + Copy>(
+    prediction: &Prediction,
+    of: impl Fn(&Outcome) -> T,
+    size: fn(T) -> f64,
+    shown: fn(T) -> String,
+) -> String {
+    let (least, most) = prediction.range(&of);
+    let median = prediction.median(of);
+    let is_wide = size(most) - size(least) > size(median) / 10.0;
+    if !is_wide {
+        return shown(median);
+    }
+    let (least, most) = (shown(least), shown(most));
+    // "50 ms", "60 ms": 50–60 ms.
+    let unit = |text: &str| text.split_once(' ').map(|(_, unit)| format!(" {unit}"));
+    let least = match unit(&most) {
+        Some(same) => least.strip_suffix(&same).unwrap_or(&least),
+        None => &least,
+    };
+    format!("{least}–{most}")
 }
 
 /// The median of what a goal is about.

@@ -13,6 +13,7 @@ const COMMANDS: &[&str] = &[
     #[cfg(unix)]
     "top",
     "explain",
+    "predict",
     "replay",
     "record",
     "check",

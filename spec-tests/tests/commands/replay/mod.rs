@@ -28,6 +28,12 @@ impl Folder {
         self.0.path().join(name)
     }
 
+    fn write(&self, name: &str, content: &str) -> PathBuf {
+        let path = self.path(name);
+        std::fs::write(&path, content).expect("a folder of our own");
+        path
+    }
+
     /// A trace, or the folder of several, by these options of `cenote record`.
     fn record(&self, name: &str, options: &str) -> PathBuf {
         let path = self.path(name);

@@ -124,7 +124,7 @@ function aboutWait(i) {
       ],
     ),
     listed(`in use when it came: ${plural(held.length, "connection")}; the last to come back first`, held),
-    command(`cenote replay FILE --explain --waiter ${request}`),
+    command(`cenote explain FILE --waiter ${request}`),
   ];
 }
 
@@ -232,7 +232,7 @@ function aboutMark(i) {
     ),
     command(
       kind === CLEAR
-        ? `cenote replay FILE --clear ${data.markAbout[i]}`
+        ? `cenote explain FILE --clear ${data.markAbout[i]}`
         : `cenote replay FILE --until step=${data.markStep[i]}`,
     ),
   ];

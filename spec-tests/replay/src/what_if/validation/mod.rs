@@ -1,4 +1,4 @@
-//! Whether `cenote replay --what-if` predicts what another setting does: runs are recorded with one setting and, with the
+//! Whether `cenote predict` predicts what another setting does: runs are recorded with one setting and, with the
 //! same callers and the same server, with another one, which is predicted from the first.
 
 mod production;
