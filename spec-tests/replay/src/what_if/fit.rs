@@ -24,6 +24,13 @@ impl Loop {
             Self::Closed => "closed",
         }
     }
+
+    pub(super) const fn other(self) -> Self {
+        match self {
+            Self::Open => Self::Closed,
+            Self::Closed => Self::Open,
+        }
+    }
 }
 
 impl FromStr for Loop {
@@ -55,9 +62,11 @@ impl Fit {
     ///
     /// Of N callers with n requests, N - n can make the next one. If callers wait for random times, the rate of requests is
     /// proportional to that number in a closed loop, and independent of it in an open one. The rate of each may change
-    /// between windows of the trace.
+    /// between windows of the trace. Requests that come by a clock look as if each waited for the last one: an open loop may
+    /// be as regular as the trace.
     pub fn of(workload: &Workload) -> Self {
         let windows = Windows::of(workload);
+        let regular = windows.regularity();
         let least = windows.most.max(1);
         let (mut callers, mut best) = (least, windows.evidence(least));
         let mut tried = least;
@@ -68,6 +77,7 @@ impl Fit {
                 (callers, best) = (tried, evidence);
             }
         }
+        let best = best - regular;
         let better = if best > Self::EVIDENCE { Loop::Closed } else { Loop::Open };
         Self { better, callers, evidence: best }
     }
@@ -75,9 +85,18 @@ impl Fit {
 
 /// How many requests had not ended when each was made, and on average.
 struct Windows {
-    /// For each window: the number at each request, and the average over time.
-    windows: Vec<(Vec<u64>, f64)>,
+    windows: Vec<Window>,
     most: u64,
+}
+
+#[derive(Clone, Default)]
+struct Window {
+    /// The number at each request.
+    made: Vec<u64>,
+    /// On average over time.
+    mean: f64,
+    /// Between its requests, in seconds.
+    gaps: Vec<f64>,
 }
 
 /// Requests in a window, at least, and the largest number of windows.
@@ -92,8 +111,9 @@ impl Windows {
         let requests = workload.counted().len();
         let count = (requests / REQUESTS).clamp(1, WINDOWS);
         let length = (workload.duration().as_nanos() as u64 / count as u64).max(1);
-        let mut windows = vec![(Vec::new(), 0.0); count];
+        let mut windows = vec![Window::default(); count];
         let (mut now, mut outstanding, mut most) = (workload.start, 0_u64, 0);
+        let mut last_made = None;
         for (at, is_made) in changes(workload) {
             while now < at {
                 let place =
@@ -102,13 +122,17 @@ impl Windows {
                 let begins_next = workload.start.as_nanos() + (place as u64 + 1) * length;
                 let until =
                     if place + 1 == count { at } else { at.min(Instant::from_nanos(begins_next)) };
-                windows[place].1 +=
+                windows[place].mean +=
                     until.saturating_since(now).as_nanos() as f64 * outstanding as f64;
                 now = until;
             }
             let place = (at.saturating_since(workload.start).as_nanos() as u64 / length) as usize;
             if is_made {
-                windows[place.min(count - 1)].0.push(outstanding);
+                let window = &mut windows[place.min(count - 1)];
+                window.made.push(outstanding);
+                let gap = last_made.map(|last| at.saturating_since(last).as_secs_f64());
+                window.gaps.extend(gap);
+                last_made = Some(at);
                 outstanding += 1;
                 most = most.max(outstanding);
             } else {
@@ -116,7 +140,7 @@ impl Windows {
             }
         }
         for window in &mut windows {
-            window.1 /= length as f64;
+            window.mean /= length as f64;
         }
         Self { windows, most }
     }
@@ -124,17 +148,40 @@ impl Windows {
     /// The logarithm of the ratio of likelihoods of a closed loop of this many callers and an open one.
     fn evidence(&self, callers: u64) -> f64 {
         let callers = callers as f64;
-        let of = |(made, mean): &(Vec<u64>, f64)| {
+        let of = |Window { made, mean, .. }: &Window| {
             let rates: f64 = made.iter().map(|&n| (callers - n as f64).ln()).sum();
             rates - made.len() as f64 * (callers - mean).ln()
         };
         let mut evidence: Vec<_> =
-            self.windows.iter().filter(|(made, _)| !made.is_empty()).map(of).collect();
+            self.windows.iter().filter(|it| !it.made.is_empty()).map(of).collect();
         evidence.sort_by(f64::total_cmp);
         let counted = evidence.len() - evidence.len() / TRIMMED;
         evidence[..counted].iter().sum()
     }
+
+    /// By how much requests that are evenly apart explain the trace better than random ones: the logarithm of the ratio of
+    /// likelihoods. The time between two of them is that of some steps of random length (an Erlang distribution).
+    fn regularity(&self) -> f64 {
+        let of = |steps: u32| {
+            let number = f64::from(steps);
+            let factorial: f64 = (1..steps).map(|it| f64::from(it).ln()).sum();
+            let each = number * number.ln() - factorial - number + 1.0;
+            let window = |Window { gaps, .. }: &Window| {
+                let mean = gaps.iter().sum::<f64>() / gaps.len().max(1) as f64;
+                let parts = gaps.iter().map(|gap| (gap / mean).max(LEAST_PART).ln());
+                each * gaps.len() as f64 + (number - 1.0) * parts.sum::<f64>()
+            };
+            let known = self.windows.iter().filter(|it| it.gaps.iter().any(|gap| *gap > 0.0));
+            known.map(window).sum::<f64>()
+        };
+        (1..=MOST_STEPS).map(|power| of(1 << power)).fold(0.0, f64::max)
+    }
 }
+
+/// Of the mean time between two requests: what is less counts as this.
+const LEAST_PART: f64 = 0.001;
+/// As a power of two.
+const MOST_STEPS: u32 = 8;
 
 /// When requests are made and when they end, in order.
 fn changes(workload: &Workload) -> Vec<(Instant, bool)> {

@@ -11,6 +11,7 @@
 
 mod advice;
 mod callers;
+mod doubts;
 mod events;
 mod fit;
 mod outcome;
@@ -28,6 +29,7 @@ use cenote_core::trace::{JournalOptions, TraceInfo};
 
 pub use self::advice::{Advice, Goal, Need, Situation};
 pub use self::callers::ASSUMED_OPENING;
+pub use self::doubts::Doubt;
 pub use self::fit::{Fit, Loop};
 pub use self::outcome::Outcome;
 pub use self::server::ServerLimit;

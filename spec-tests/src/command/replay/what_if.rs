@@ -6,8 +6,8 @@ use std::time::Duration;
 use cenote_core::pool::PoolOptions;
 use cenote_replay::text::{counted, grouped, span};
 use cenote_replay::what_if::{
-    ASSUMED_OPENING, Advice, Assumptions, Change, Fit, Goal, Grid, Loop, Need, Outcome, Prediction,
-    ServerLimit, Setting, Workload,
+    ASSUMED_OPENING, Advice, Assumptions, Change, Doubt, Fit, Goal, Grid, Loop, Need, Outcome,
+    Prediction, ServerLimit, Setting, Workload,
 };
 use serde_json::{Value, json};
 
@@ -22,7 +22,7 @@ struct Case {
     workload: Workload,
     fit: Fit,
     by: Loop,
-    server: Option<ServerLimit>,
+    doubts: Vec<Doubt>,
     is_good: bool,
 }
 
@@ -52,10 +52,10 @@ fn predict(arguments: &Arguments, grid: &Grid, out: &mut impl Write) -> Result<b
     };
     let predictions: Vec<_> = changes.iter().map(|change| (change, case.predict(change))).collect();
     if arguments.json {
-        writeln!(out, "{:#}", case.predictions_as_json(&predictions))?;
+        writeln!(out, "{:#}", case.predictions_as_json(arguments.callers, &predictions))?;
     } else {
         case.introduce(arguments, out)?;
-        case.print(&predictions, out)?;
+        case.print(arguments.callers, &predictions, out)?;
     }
     if let Some((path, change)) = only {
         let recorded = case.workload.record(change, &case.assumptions(), Vec::new())?;
@@ -101,14 +101,24 @@ impl Case {
         }
         let fit = Fit::of(&workload);
         let by = arguments.callers.unwrap_or(fit.better);
-        let server = ServerLimit::of(&workload);
-        Ok(Self { workload, fit, by, server, is_good })
+        let doubts = workload.doubts(&fit);
+        Ok(Self { workload, fit, by, doubts, is_good })
     }
 
     /// At least half of the pool is: a larger one would be, later.
     fn is_leaked(&self) -> bool {
         let size = Setting::MaxPoolSize.of(self.workload.options()) as usize;
         self.workload.leaked() > 0 && 2 * self.workload.leaked() >= size
+    }
+
+    fn server(&self) -> Option<ServerLimit> {
+        let limit = |doubt: &Doubt| if let Doubt::Server(it) = doubt { Some(*it) } else { None };
+        self.doubts.iter().find_map(limit)
+    }
+
+    /// Whether the other loop would predict something else, and may be the true one.
+    fn depends_on_loop(&self, asked: Option<Loop>, change: &Change, it: &Prediction) -> bool {
+        asked.is_none() && self.workload.depends_on_loop(change, &self.fit, it, SEED)
     }
 
     fn assumptions(&self) -> Assumptions {
@@ -147,23 +157,8 @@ impl Case {
             "as assumed, although the other fits the trace better"
         };
         writeln!(out, "callers    {assumed}, {why}")?;
-        if let Some(limit) = self.server {
-            let per_second = limit.per_second.round() as u64;
-            writeln!(
-                out,
-                "server     finishes no more than {} uses a second, from {} on: with more in use each takes longer, \
-                 which is not predicted",
-                grouped(per_second),
-                counted(limit.connections.into(), "connection in use", "connections in use")
-            )?;
-        }
-        if workload.leaked() > 0 {
-            writeln!(
-                out,
-                "leaks      {} leaked (--leaks lists them): if so, more will be, which is not predicted, and no \
-                 size cures that",
-                counted(workload.leaked() as u64, "connection looks", "connections look")
-            )?;
+        for doubt in &self.doubts {
+            writeln!(out, "{:<10} {doubt}", doubt.name())?;
         }
         if !workload.has_openings() {
             let assumed = span(ASSUMED_OPENING);
@@ -178,7 +173,12 @@ impl Case {
         writeln!(out)
     }
 
-    fn print(&self, predictions: &[(&Change, Prediction)], out: &mut impl Write) -> io::Result<()> {
+    fn print(
+        &self,
+        asked: Option<Loop>,
+        predictions: &[(&Change, Prediction)],
+        out: &mut impl Write,
+    ) -> io::Result<()> {
         let head = "|served|timed out|failed|p50 wait|p99 wait|longest|opened|at once|busy";
         let recorded = Prediction::certain(self.workload.recorded().clone());
         let predicted = predictions.iter().map(|(change, it)| row(&change.to_string(), it));
@@ -189,12 +189,30 @@ impl Case {
             "\nwaits are those of all requests until their outcome; of {} draws the median, or the least\n\
              and the most if they are more than a tenth of it apart",
             Assumptions::DRAWS
-        )
+        )?;
+        let mut all = predictions.iter();
+        if all.any(|(change, it)| self.depends_on_loop(asked, change, it)) {
+            let other = if self.by == Loop::Open { Loop::Closed } else { Loop::Open };
+            writeln!(
+                out,
+                "\nit is not seen whether callers come again, and that makes a difference: see --callers {}",
+                other.name()
+            )?;
+        }
+        Ok(())
     }
 
-    fn predictions_as_json(&self, predictions: &[(&Change, Prediction)]) -> Value {
+    fn predictions_as_json(
+        &self,
+        asked: Option<Loop>,
+        predictions: &[(&Change, Prediction)],
+    ) -> Value {
         let predictions = predictions.iter().map(|(change, prediction)| {
-            json!({ "options": change_as_json(change), "draws": draws(prediction) })
+            json!({
+                "options": change_as_json(change),
+                "dependsOnLoop": self.depends_on_loop(asked, change, prediction),
+                "draws": draws(prediction),
+            })
         });
         let mut told = self.as_json();
         told["predictions"] = predictions.collect();
@@ -214,8 +232,9 @@ impl Case {
                 "evidence": self.fit.evidence,
                 "closed": self.fit.callers,
             },
-            "server": server_as_json(self.server),
+            "server": server_as_json(self.server()),
             "leaked": self.workload.leaked(),
+            "doubts": self.doubts.iter().map(Doubt::name).collect::<Value>(),
             "showsEstablishment": self.workload.has_openings(),
             "hasGaps": self.workload.has_gaps(),
             "recorded": outcome_as_json(self.workload.recorded()),

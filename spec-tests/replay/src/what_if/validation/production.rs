@@ -9,18 +9,45 @@ use crate::random::SplitMix;
 use crate::record::RecordedRun;
 use crate::what_if::run::{Ask, Clear, Due, Event, FailedOpening, Opening, Use, Warm, World, run};
 
-/// How callers come.
+/// Callers that come whatever happens to others.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Open {
+    /// On average.
+    pub(super) apart: Duration,
+    pub(super) shape: Shape,
+}
+
+/// When they come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Arrivals {
-    /// Independently of each other, so long apart on average; from the first time to the second, this many times as often.
-    Open { apart: Duration, peak: (Duration, Duration, u32) },
-    /// Each comes again after a pause of this length on average.
-    Closed { callers: u32, pause: Duration },
+pub(super) enum Shape {
+    /// Independently of each other; from the first time to the second, in tenths, this often.
+    Random {
+        peak: (Duration, Duration, u32),
+    },
+    Regular,
+    /// This many at once.
+    Bursts(u32),
+    /// Half of them this long apart, all of each time at once.
+    Cron(Duration),
+    /// More and fewer, in waves of this length.
+    Waves(Duration),
+    /// From this time on three times as often.
+    Step(Duration),
+}
+
+/// Callers that come again some time after their last request ended.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Closed {
+    pub(super) callers: u32,
+    /// On average.
+    pub(super) pause: Duration,
+    pub(super) is_fixed: bool,
 }
 
 /// How long uses are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Lengths {
+    Fixed,
     /// From 20 % to 180 % of the mean.
     Even,
     /// 1 in 50 takes ten times as long.
@@ -40,11 +67,22 @@ pub(super) enum Limits {
     Cancel(Duration),
 }
 
+/// What limits the server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Server {
+    Unlimited,
+    /// Uses take longer in proportion if more than this number of connections are in use.
+    Shared(u32),
+    /// It serves this many at once, and the others in turn.
+    Slots(u32),
+}
+
 /// What the pool does not decide.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Production {
     pub(super) seed: u64,
-    pub(super) arrivals: Arrivals,
+    pub(super) open: Option<Open>,
+    pub(super) closed: Option<Closed>,
     pub(super) lengths: Lengths,
     pub(super) used_for: Duration,
     pub(super) limits: Limits,
@@ -54,8 +92,11 @@ pub(super) struct Production {
     pub(super) duration: Duration,
     /// Callers come again at once if they were not served, this often.
     pub(super) retries: u32,
-    /// Uses take longer in proportion if more than this number of connections are in use.
-    pub(super) server: Option<u32>,
+    pub(super) server: Server,
+    /// The program stands still, this often and for this long.
+    pub(super) stalls: Option<(Duration, Duration)>,
+    /// 1 in this many uses does not end; 0: none.
+    pub(super) leaks: u64,
 }
 
 impl Production {
@@ -66,7 +107,9 @@ impl Production {
         let info = TraceInfo::new("db.example.com:27017");
         let journal = JournalOptions::default();
         let mut recorded = RecordedRun::begin_with(info, pool, journal, Vec::new());
-        let mut world = Running { production: *self, asked: Vec::new(), in_use: 0 };
+        let slots = if let Server::Slots(slots) = self.server { slots } else { 0 };
+        let slots = vec![Instant::ORIGIN; slots as usize];
+        let mut world = Running { production: *self, asked: Vec::new(), in_use: 0, slots };
         let end = Instant::ORIGIN + self.duration;
         run(&mut recorded, &mut world, &Warm::default(), Instant::ORIGIN, end);
         recorded.finish().expect("memory")
@@ -77,6 +120,57 @@ impl Production {
         let seed = self.seed.wrapping_mul(31).wrapping_add(purpose as u64);
         let mut seeds = SplitMix(seed ^ number.wrapping_mul(0x9e37_79b9_7f4a_7c15));
         SplitMix(seeds.number())
+    }
+
+    /// What would happen then, and happens later if the program stands still.
+    fn awake(&self, at: Instant) -> Instant {
+        let Some((apart, lasts)) = self.stalls else { return at };
+        let since = Duration::from_nanos(at.as_nanos() % apart.as_nanos() as u64);
+        if since < lasts && at.as_nanos() >= apart.as_nanos() as u64 {
+            at + (lasts - since)
+        } else {
+            at
+        }
+    }
+
+    /// When open callers come, since the start.
+    fn arrivals(&self, open: Open) -> Vec<Duration> {
+        let (mut random, mut all) = (self.random(Draw::Arrivals, 0), Vec::new());
+        let Open { apart, shape } = open;
+        if let Shape::Cron(times) = shape {
+            let each = (times.as_nanos() / apart.as_nanos() / 2) as usize;
+            let count = (self.duration.as_nanos() / times.as_nanos()) as u32;
+            let at_once = (1..=count).flat_map(|time| vec![times * time; each]);
+            all.extend(at_once);
+        }
+        let mut at = Duration::ZERO;
+        loop {
+            at += match shape {
+                Shape::Random { peak: (from, to, tenths) } if (from..to).contains(&at) => {
+                    exponential(apart * 10 / tenths, &mut random)
+                }
+                Shape::Random { .. } => exponential(apart, &mut random),
+                Shape::Regular => apart,
+                Shape::Bursts(size) => exponential(apart * size, &mut random),
+                Shape::Cron(_) => exponential(apart * 2, &mut random),
+                // From 40 % to 160 %, up and down.
+                Shape::Waves(length) => {
+                    let place =
+                        (at.as_nanos() % length.as_nanos()) as f64 / length.as_nanos() as f64;
+                    let height = 1.0 - (2.0 * place - 1.0).abs();
+                    exponential(apart * 100 / (40 + (height * 120.0) as u32), &mut random)
+                }
+                Shape::Step(from) if at < from => exponential(apart * 2, &mut random),
+                Shape::Step(_) => exponential(apart * 2 / 3, &mut random),
+            };
+            if at >= self.duration {
+                break;
+            }
+            let count = if let Shape::Bursts(size) = shape { size } else { 1 };
+            all.extend((0..count).map(|_| at));
+        }
+        all.sort_unstable();
+        all
     }
 }
 
@@ -96,7 +190,12 @@ struct Running {
     /// The requests: the caller of each, which request of the caller it is, and how often it was tried before.
     asked: Vec<(u32, u32, u32)>,
     in_use: u32,
+    /// From when on each of the server's is free.
+    slots: Vec<Instant>,
 }
+
+/// Callers of the closed loop have numbers below it.
+const OPEN: u32 = 1 << 16;
 
 impl Running {
     /// A number for the draws of a request: the same whatever happened before, and in another try.
@@ -109,33 +208,36 @@ impl Running {
         self.asked.push((caller, number, tries));
         self.asked.len() as u32 - 1
     }
+
+    /// With what the server adds to it.
+    fn served(&mut self, lasts: Duration, now: Instant) -> Duration {
+        match self.production.server {
+            Server::Unlimited => lasts,
+            Server::Shared(most) => lasts * self.in_use.max(most) / most,
+            Server::Slots(_) => {
+                let next = self.slots.iter_mut().min().expect("a slot");
+                *next = (*next).max(now) + lasts;
+                next.saturating_since(now)
+            }
+        }
+    }
 }
 
 impl World for Running {
     fn begin(&mut self, plan: &mut dyn FnMut(Instant, Due)) {
         plan(Instant::ORIGIN, Due::Event(0));
-        let end = self.production.duration;
-        match self.production.arrivals {
-            Arrivals::Open { apart, peak: (from, to, times) } => {
-                let mut random = self.production.random(Draw::Arrivals, 0);
-                let mut at = Duration::ZERO;
-                for caller in 0.. {
-                    let apart = if (from..to).contains(&at) { apart * 10 / times } else { apart };
-                    at += exponential(apart, &mut random);
-                    if at >= end {
-                        break;
-                    }
-                    let request = self.add(caller, 0, 0);
-                    plan(Instant::ORIGIN + at, Due::Ask(request));
-                }
-            }
-            Arrivals::Closed { callers, pause } => {
-                for caller in 0..callers {
-                    let mut random = self.production.random(Draw::Arrivals, caller.into());
-                    let request = self.add(caller, 0, 0);
-                    let at = Duration::from_nanos(random.below(pause.as_nanos() as u64 * 2 + 1));
-                    plan(Instant::ORIGIN + at, Due::Ask(request));
-                }
+        let production = self.production;
+        let arrivals = production.open.map(|open| production.arrivals(open)).unwrap_or_default();
+        for (caller, at) in (OPEN..).zip(arrivals) {
+            let request = self.add(caller, 0, 0);
+            plan(production.awake(Instant::ORIGIN + at), Due::Ask(request));
+        }
+        if let Some(Closed { callers, pause, .. }) = production.closed {
+            for caller in 0..callers {
+                let mut random = production.random(Draw::Arrivals, caller.into());
+                let request = self.add(caller, 0, 0);
+                let at = Duration::from_nanos(random.below(pause.as_nanos() as u64 * 2 + 1));
+                plan(production.awake(Instant::ORIGIN + at), Due::Ask(request));
             }
         }
     }
@@ -151,20 +253,21 @@ impl World for Running {
         Ask { limit, patience, purpose: Purpose::Other }
     }
 
-    fn serve(&mut self, request: u32, _now: Instant) -> Use {
-        let Production { lengths, used_for, server, .. } = self.production;
+    fn serve(&mut self, request: u32, now: Instant) -> Use {
+        let Production { lengths, used_for, leaks, .. } = self.production;
         let mut random = self.production.random(Draw::Use, self.key(request));
-        let mut lasts = match lengths {
+        let lasts = match lengths {
+            Lengths::Fixed => used_for,
             Lengths::Even => even(used_for, 80, &mut random),
             Lengths::Slow if random.one_in(50) => even(used_for, 80, &mut random) * 10,
             Lengths::Slow => even(used_for, 80, &mut random),
             Lengths::Exponential => exponential(used_for, &mut random),
         };
         self.in_use += 1;
-        if let Some(most) = server {
-            lasts = lasts * self.in_use.max(most) / most;
-        }
-        Use { lasts: Some(lasts), failure: None, clear: None }
+        let ends = now + self.served(lasts, now);
+        let ends = self.production.awake(ends);
+        let lasts = (!random.one_in(leaks)).then(|| ends.saturating_since(now));
+        Use { lasts, failure: None, clear: None }
     }
 
     fn open(&mut self, number: u64, _now: Instant) -> Opening {
@@ -181,10 +284,10 @@ impl World for Running {
         } else if tries < self.production.retries {
             return Some((now + Duration::from_millis(1), self.add(caller, number, tries + 1)));
         }
-        let Arrivals::Closed { pause, .. } = self.production.arrivals else { return None };
+        let Closed { pause, is_fixed, .. } = self.production.closed.filter(|_| caller < OPEN)?;
         let mut random = self.production.random(Draw::Pause, self.key(request));
-        let pause = exponential(pause, &mut random);
-        Some((now + pause, self.add(caller, number + 1, 0)))
+        let pause = if is_fixed { pause } else { exponential(pause, &mut random) };
+        Some((self.production.awake(now + pause), self.add(caller, number + 1, 0)))
     }
 
     fn event(&mut self, _event: u32) -> Event {

@@ -1,15 +1,16 @@
 //! What `crate::what_if` says of runs whose callers and whose server are known.
 
 use super::*;
-use crate::what_if::{Goal, Need};
+use crate::what_if::{Goal, Loop, Need, ServerLimit};
 
 const MILLISECOND: Duration = Duration::from_millis(1);
 
 /// 5,000 requests, each of which uses a connection for 10 ms.
-fn production(arrivals: Arrivals) -> Production {
+fn production(open: Option<Open>, closed: Option<Closed>) -> Production {
     Production {
         seed: 7,
-        arrivals,
+        open,
+        closed,
         lengths: Lengths::Exponential,
         used_for: 10 * MILLISECOND,
         limits: Limits::Option,
@@ -17,13 +18,23 @@ fn production(arrivals: Arrivals) -> Production {
         failed_opening: 0,
         duration: Duration::from_secs(10),
         retries: 0,
-        server: None,
+        server: Server::Unlimited,
+        stalls: None,
+        leaks: 0,
     }
 }
 
 /// 500 requests a second, for five connections.
-fn open_loop() -> Arrivals {
-    Arrivals::Open { apart: 2 * MILLISECOND, peak: (Duration::ZERO, Duration::ZERO, 1) }
+fn open_loop() -> Production {
+    production(Some(open(2 * MILLISECOND)), None)
+}
+
+fn open(apart: Duration) -> Open {
+    Open { apart, shape: Shape::Random { peak: (Duration::ZERO, Duration::ZERO, 10) } }
+}
+
+fn closed_loop(callers: u32) -> Production {
+    production(None, Some(Closed { callers, pause: 10 * MILLISECOND, is_fixed: false }))
 }
 
 fn read(production: &Production, size: u32) -> Workload {
@@ -33,7 +44,7 @@ fn read(production: &Production, size: u32) -> Workload {
 
 #[test]
 fn without_a_change_what_was_recorded_is_predicted() {
-    let workload = read(&production(open_loop()), 6);
+    let workload = read(&open_loop(), 6);
     let fit = Fit::of(&workload);
     assert_eq!(fit.better, Loop::Open);
     let predicted = workload.predict(&Change::default(), &Assumptions::new(Loop::Open, &fit));
@@ -48,8 +59,7 @@ fn without_a_change_what_was_recorded_is_predicted() {
 
 #[test]
 fn callers_that_come_again_are_counted() {
-    let closed = Arrivals::Closed { callers: 12, pause: 10 * MILLISECOND };
-    let workload = read(&production(closed), 6);
+    let workload = read(&closed_loop(12), 6);
     let fit = Fit::of(&workload);
     assert_eq!(fit.better, Loop::Closed);
     assert!((11..=13).contains(&fit.callers), "{fit:?}");
@@ -57,8 +67,8 @@ fn callers_that_come_again_are_counted() {
 
 #[test]
 fn more_callers_make_more_requests() {
-    for arrivals in [open_loop(), Arrivals::Closed { callers: 10, pause: 10 * MILLISECOND }] {
-        let workload = read(&production(arrivals), 20);
+    for production in [open_loop(), closed_loop(10)] {
+        let workload = read(&production, 20);
         let fit = Fit::of(&workload);
         let assumptions = Assumptions { load: 1.5, ..Assumptions::new(fit.better, &fit) };
         let predicted = workload.predict(&Change::default(), &assumptions);
@@ -71,11 +81,9 @@ fn more_callers_make_more_requests() {
 /// Uses of 10 ms by a server that serves four at once, 333 times a second: a larger pool is of no use.
 #[test]
 fn a_server_that_is_the_limit_is_found() {
-    let apart = 3 * MILLISECOND;
-    let arrivals = Arrivals::Open { apart, peak: (Duration::ZERO, Duration::ZERO, 1) };
-    let mut production = production(arrivals);
+    let mut production = production(Some(open(3 * MILLISECOND)), None);
     assert_eq!(ServerLimit::of(&read(&production, 20)), None);
-    production.server = Some(4);
+    production.server = Server::Shared(4);
     let workload = read(&production, 20);
     let limit = ServerLimit::of(&workload).expect("a limit");
     assert!((3..=6).contains(&limit.connections), "{limit:?}");
@@ -87,7 +95,7 @@ fn a_server_that_is_the_limit_is_found() {
 
 #[test]
 fn advice_is_the_smallest_pool_that_keeps_the_goal() {
-    let workload = read(&production(open_loop()), 6);
+    let workload = read(&open_loop(), 6);
     let goal = Goal::Wait { thousandths: 900, within: 5 * MILLISECOND };
     let advice = workload.advise(goal, Loop::Open, 0);
     assert_eq!(advice.server, None);
@@ -101,7 +109,7 @@ fn advice_is_the_smallest_pool_that_keeps_the_goal() {
     let kept = predicted.outcomes().iter().filter(|outcome| goal.is_kept(outcome)).count();
     assert!(kept * 2 <= predicted.outcomes().len(), "{size} is not the smallest");
     // It really is enough.
-    let truth = read(&production(open_loop()), size);
+    let truth = read(&open_loop(), size);
     assert!(truth.recorded().served_within(900) < Some(10 * MILLISECOND), "{truth:?}");
     let sizes = advice.needs.iter().filter_map(|(_, need)| match need {
         Need::Pool { change, .. } => change.value(Setting::MaxPoolSize),
@@ -114,7 +122,7 @@ fn advice_is_the_smallest_pool_that_keeps_the_goal() {
 /// A prediction that is written as a trace can be read, and says the same.
 #[test]
 fn a_prediction_is_a_trace() {
-    let production = production(open_loop());
+    let production = open_loop();
     let trace = production.record(&PoolOptions::default().with_max_pool_size(6));
     let (workload, _) = Workload::read(trace.as_slice()).expect("a trace");
     let change = Change::default().with(Setting::MaxPoolSize, 4);
@@ -128,14 +136,18 @@ fn a_prediction_is_a_trace() {
         workload.predict(&change, &assumptions).outcomes()[0].clone(),
     );
     assert_eq!((written.served, written.opened), (predicted.served, predicted.opened));
-    assert_eq!((written.peak, written.wait(500)), (predicted.peak, predicted.wait(500)));
+    // A trace ends with its last step: what waits then waited longer in the prediction.
+    assert_eq!(written.served_within(400), predicted.served_within(400));
+    assert_eq!(written.peak, predicted.peak);
 }
 
-/// In 60 runs; [`compare`] makes a thousand.
+/// Of each load two runs; [`compare`] makes forty.
 #[test]
-fn predictions_are_near() {
-    let pairs = compare_all(3, 60, Kind::Usual);
-    let near = |is: fn(&Pair) -> bool| pairs.iter().filter(|pair| is(pair)).count();
-    assert!(near(|pair| pair.time_out_error() <= 0.1) >= 54);
-    assert!(near(|pair| pair.p99_error() <= 0.2) >= 51);
+fn predictions_are_right_or_warn() {
+    let verdicts = KINDS.map(|(kind, name)| (name, compare_all(3, 2, kind)));
+    let all = || verdicts.iter().flat_map(|(_, verdicts)| verdicts);
+    let good = all().filter(|it| it.is_right || it.is_warned).count();
+    assert!(good >= all().count() * 9 / 10, "{verdicts:?}");
+    let right = all().filter(|it| it.is_right).count();
+    assert!(right >= all().count() * 7 / 10, "{verdicts:?}");
 }
