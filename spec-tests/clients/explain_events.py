@@ -17,16 +17,20 @@ from tempfile import TemporaryDirectory
 
 from harness import check, connected, endpoint, run
 from listener import Events
-from pymongo.errors import WaitQueueTimeoutError
+from pymongo.errors import ConnectionFailure
 
 FEW, MANY = 6, 60  # Callers for four connections, each with a command of 20 ms and a pause.
 HELD = []  # Connections that are leaked.
 NODE = sys.argv[2]
 
 
-def slow(client, milliseconds):
-    data = {"failCommands": ["ping"], "blockConnection": True, "blockTimeMS": milliseconds}
+def fail(client, commands, **how):
+    data = {"failCommands": commands} | how
     client.admin.command("configureFailPoint", "failCommand", mode="alwaysOn", data=data)
+
+
+def slow(client, milliseconds):
+    fail(client, ["ping"], blockConnection=True, blockTimeMS=milliseconds)
 
 
 def work(client):
@@ -34,7 +38,7 @@ def work(client):
     while time.monotonic() < end:
         try:
             client.admin.command("ping")
-        except WaitQueueTimeoutError:
+        except ConnectionFailure:
             pass
         time.sleep(0.02 * random.random())
 
@@ -55,7 +59,9 @@ def with_pymongo(uri, events, callers, meanwhile=lambda client: None, **options)
     listener.file.close()
 
 
-def with_node(uri, events, callers):
+def with_node(uri, events, callers, maxPoolSize=4, waitQueueTimeoutMS=200, **options):
+    options |= {"maxPoolSize": maxPoolSize, "waitQueueTimeoutMS": waitQueueTimeoutMS}
+    uri += "".join(f"&{name}={value}" for name, value in options.items())
     subprocess.run(["node", NODE, uri, events, str(callers)], check=True)
 
 
@@ -83,6 +89,24 @@ def predicts_waits(recorded, size):
         predicted, true = draws[len(draws) // 2], other["recorded"]["waitMS"]["p99"]
         print(f"p99 wait: {predicted:.1f} ms predicted, {true:.1f} ms happened")
         assert abs(predicted - true) <= 0.25 * true, (predicted, true)
+
+
+HELLO = ["hello", "isMaster", "ismaster"]
+
+
+def slow_logins(other):
+    fail(other, HELLO, blockConnection=True, blockTimeMS=150, appName="shop")
+
+
+def restart(other):
+    """Half a second without a server."""
+    time.sleep(1.5)
+    fail(other, [*HELLO, "ping"], closeConnection=True, appName="shop")
+    time.sleep(0.5)
+    slow(other, 20)
+
+
+SHOP = {"appName": "shop", "heartbeatFrequencyMS": 500}
 
 
 def outage(other):
@@ -116,6 +140,23 @@ def a_leak_of_pymongo():
 
 
 @check
+def a_storm_of_pymongo():
+    def incident(uri, events, other):
+        slow_logins(other)
+        with_pymongo(uri, events, FEW * 5, appName="shop", maxPoolSize=50)
+
+    names(incident, "many new connections: ")
+
+
+@check
+def a_clear_of_pymongo():
+    def incident(uri, events, other):
+        with_pymongo(uri, events, FEW * 5, lambda _: restart(other), **SHOP, waitQueueTimeoutMS=2000)
+
+    names(incident, "the pool was cleared at ")
+
+
+@check
 def waits_of_another_size_of_pymongo():
     def bursts(client):
         with ThreadPoolExecutor(32) as callers:
@@ -144,6 +185,35 @@ def a_slow_query_of_node():
         with_node(uri, events, FEW)
 
     names(incident, "slow uses: ")
+
+
+@check
+def a_storm_of_node():
+    def incident(uri, events, other):
+        slow_logins(other)
+        with_node(uri, events, FEW * 5, appName="shop", maxPoolSize=50)
+
+    names(incident, "many new connections: ")
+
+
+@check
+def a_clear_of_node():
+    def incident(uri, events, other):
+        threading.Thread(target=restart, args=[other]).start()
+        with_node(uri, events, FEW * 5, **SHOP, waitQueueTimeoutMS=2000)
+
+    names(incident, "the pool was cleared at ")
+
+
+@check
+def waits_of_another_size_of_node():
+    def recorded(size, other):
+        def incident(uri, events, _):
+            with_node(uri, events, 0, maxPoolSize=size, waitQueueTimeoutMS=5000)
+
+        return told(incident, "predict", "--what-if", f"maxPoolSize={other}")
+
+    predicts_waits(recorded, 4)
 
 
 if __name__ == "__main__":
