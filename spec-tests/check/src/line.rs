@@ -129,6 +129,9 @@ pub struct Options {
     /// `waitQueueTimeoutMS`, in milliseconds; 0 is no limit.
     #[serde(rename = "waitQueueTimeoutMS")]
     pub wait_queue_timeout: Option<f64>,
+    /// `maxIdleTimeMS`, in milliseconds; 0 is no limit.
+    #[serde(rename = "maxIdleTimeMS")]
+    pub max_idle_time: Option<f64>,
 }
 
 /// Why a line is no event.
@@ -144,6 +147,9 @@ pub enum LineError {
     /// An event without a time, where times are needed.
     #[error("this event has no time: `at`, in seconds")]
     NoTime,
+    /// An event years after the first.
+    #[error("`at` is in seconds, and this is {0:e} s after the first event")]
+    NotInSeconds(f64),
     /// A pool of an address that has another one, which was not closed.
     #[error(
         "a second pool of this address is created, and the first is not closed: write the events of each \

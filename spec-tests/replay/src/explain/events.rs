@@ -1,7 +1,7 @@
 //! The same from the events that a pool of any driver tells. They have no ids of requests, deadlines and places in the
 //! program, and say nothing of what was not done: all that is left out.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::BufRead;
 use std::sync::Arc;
 use std::time::Duration;
@@ -57,6 +57,9 @@ pub(crate) fn read_events(
         };
         let at = event.at.filter(|at| at.is_finite()).ok_or_else(|| wrong(LineError::NoTime))?;
         let since = at - *first.get_or_insert(at);
+        if since > LONGEST {
+            return Err(wrong(LineError::NotInSeconds(since)));
+        }
         let at = Instant::from_nanos((since.max(0.0) * 1e9) as u64);
         let new = || ToldPool::new(at, slowest);
         let pool = pools.entry(Arc::clone(&event.address)).or_insert_with(new);
@@ -71,11 +74,18 @@ pub(crate) struct ToldPool {
     pub(crate) now: Instant,
     /// Whether the first of its events says that it was created.
     pub(crate) is_new: bool,
-    pub(crate) options: Options,
+    /// The latest.
+    options: Options,
+    /// From when on which options were known.
+    pub(crate) changes: Vec<(Instant, Options)>,
     /// In the order in which they asked: the first is `w1`.
     pub(crate) requests: Vec<ToldRequest>,
-    /// Of connections that were established, since when and for how long they were being so.
-    pub(crate) establishments: Vec<(Instant, Duration)>,
+    /// Since when and for how long connections were being established, and whether they were.
+    pub(crate) establishments: Vec<(Instant, Duration, bool)>,
+    /// Connections that were there before the events began.
+    pub(crate) older: BTreeSet<u64>,
+    /// When it was first closed.
+    pub(crate) closed: Option<Instant>,
     /// When it became ready.
     pub(crate) readied: Vec<Instant>,
     /// The counts after each event.
@@ -87,7 +97,7 @@ pub(crate) struct ToldPool {
     peak: u32,
     is_closed: bool,
     /// Of those that wait, the ones that found a connection idle.
-    at_once: Vec<WaiterId>,
+    at_once: BTreeSet<WaiterId>,
     /// Connections whose check-in was told after the next check-out, which it preceded.
     early: Vec<u64>,
     /// Since when requests fail at once, if they do, and why.
@@ -119,8 +129,11 @@ impl ToldPool {
             now: start,
             is_new: false,
             options: Options::default(),
+            changes: Vec::new(),
             requests: Vec::new(),
             establishments: Vec::new(),
+            older: BTreeSet::new(),
+            closed: None,
             readied: Vec::new(),
             counted: Vec::new(),
             analysis: Analysis::new(slowest),
@@ -128,7 +141,7 @@ impl ToldPool {
             counts,
             peak: 0,
             is_closed: false,
-            at_once: Vec::new(),
+            at_once: BTreeSet::new(),
             early: Vec::new(),
             paused: None,
         }
@@ -169,6 +182,10 @@ impl ToldPool {
             }
             Kind::ConnectionReady => self.established(at, connection, event.milliseconds),
             Kind::ConnectionClosed => {
+                let pending = self.holders.connections.get(&connection);
+                let pending = pending.filter(|it| it.activity == Activity::Pending);
+                let failed = pending.map(|it| (it.since, at.saturating_since(it.since), false));
+                self.establishments.extend(failed);
                 self.put(connection, None);
                 self.early.retain(|it| *it != connection);
                 if let Some(clear) = self.analysis.clears.all.last_mut() {
@@ -181,7 +198,10 @@ impl ToldPool {
             Kind::ConnectionCheckedIn => self.checked_in(at, connection),
             // The connections of the parent are not this process's.
             Kind::PoolResetAfterFork => self.forget_connections(),
-            Kind::ConnectionPoolClosed => self.is_closed = true,
+            Kind::ConnectionPoolClosed => {
+                self.is_closed = true;
+                self.closed.get_or_insert(at);
+            }
             Kind::ConnectionPendingResponseStarted
             | Kind::ConnectionPendingResponseSucceeded
             | Kind::ConnectionPendingResponseFailed => {}
@@ -200,7 +220,9 @@ impl ToldPool {
             min_pool_size: given.min_pool_size.or(known.min_pool_size),
             max_connecting: given.max_connecting.or(known.max_connecting),
             wait_queue_timeout: given.wait_queue_timeout.or(known.wait_queue_timeout),
+            max_idle_time: given.max_idle_time.or(known.max_idle_time),
         };
+        self.changes.push((self.now, self.options));
         let connecting = self.options.max_connecting;
         self.counts.max_connecting = connecting.unwrap_or(DEFAULT_MAX_CONNECTING);
         self.see_limit();
@@ -243,7 +265,7 @@ impl ToldPool {
         let since = milliseconds.map_or(known.map_or(at, |it| it.since), |it| before(at, it));
         let lasted = at.saturating_since(since);
         self.analysis.establishments.add((at, lasted));
-        self.establishments.push((since, lasted));
+        self.establishments.push((since, lasted, true));
         let creator = known.and_then(|it| it.creator);
         self.put(number, Some(Connection::new(Activity::Idle, at, creator)));
         if let Some(clear) = self.analysis.clears.all.last_mut() {
@@ -257,7 +279,7 @@ impl ToldPool {
         let ahead = self.holders.requests.len();
         let Counts { total, in_use, pending, .. } = self.counts;
         if (total - in_use - pending) as usize > ahead {
-            self.at_once.push(waiter);
+            self.at_once.insert(waiter);
         }
         let request = Request { started: at, step, ahead: Some(ahead as u64), limit: None };
         self.holders.requests.insert(waiter, request);
@@ -272,6 +294,9 @@ impl ToldPool {
             let known = self.holders.connections.get(&number);
             let is_new = known.is_some_and(|it| it.creator.is_some() && it.since > request.started);
             self.end_wait(waiter, request, at, Outcome::Served(number), is_new);
+        }
+        if !self.is_new && !self.holders.connections.contains_key(&number) {
+            self.older.insert(number);
         }
         // Another thread may tell of the check-in a moment later.
         if self.end_use(at, number) {
@@ -322,7 +347,12 @@ impl ToldPool {
             asked.is_none_or(|asked| far(asked) <= ROUNDED)
         };
         let oldest = self.holders.requests.first_key_value().map(|(id, it)| (*id, *it));
-        let told = self.holders.requests.iter().find(|(_, it)| is_it(it));
+        // Those that asked later are not it either.
+        let is_later = |request: &Request| {
+            asked.is_some_and(|at| request.started.as_nanos() > at.as_nanos() + 10 * ROUNDED)
+        };
+        let mut waiting = self.holders.requests.iter().take_while(|(_, it)| !is_later(it));
+        let told = waiting.find(|(_, it)| is_it(it));
         let (waiter, request) = match (told, asked) {
             (Some((waiter, request)), _) => (*waiter, *request),
             (None, Some(started)) => oldest.map(|(id, it)| (id, Request { started, ..it }))?,
@@ -341,8 +371,7 @@ impl ToldPool {
         is_new: bool,
     ) {
         let waited = at.saturating_since(request.started);
-        let place = self.at_once.iter().position(|it| *it == waiter);
-        let found_one = place.map(|place| self.at_once.swap_remove(place)).is_some();
+        let found_one = self.at_once.remove(&waiter);
         let is_at_once = found_one && waited <= Duration::from_nanos(ROUNDED);
         if let Some(told) = self.told(waiter) {
             *told = ToldRequest {
@@ -466,6 +495,9 @@ fn before(at: Instant, milliseconds: f64) -> Instant {
 
 /// Durations may be whole milliseconds, and events told a moment later: nanoseconds.
 const ROUNDED: u64 = 1_500_000;
+
+/// Three years, in seconds.
+const LONGEST: f64 = 1e8;
 
 /// Of every driver, unless its options say otherwise.
 const DEFAULT_MAX: u32 = 100;

@@ -52,6 +52,9 @@ const NEAR: usize = 64;
 /// Establishments repeat those of the trace in order, as long as they are not further away than this part of the trace.
 const SAME_TIME: u32 = 20;
 
+/// Of callers that are ahead of the trace.
+const LEAST_PAUSE: Duration = Duration::from_millis(1);
+
 /// If the trace does not show how long it takes to establish a connection.
 pub const ASSUMED_OPENING: Duration = Duration::from_millis(20);
 
@@ -289,8 +292,11 @@ impl World for Callers<'_> {
         self.loop_.as_ref()?;
         let pause = self.pause(request, was_served)?;
         let next = self.requests[request as usize].next.map(|(next, _)| next);
-        let next = next.unwrap_or_else(|| self.repeat_another(request));
-        Some((now + pause, next))
+        Some(match next {
+            Some(next) => (now + pause, next),
+            // One that fails at once and comes at once would do so for ever.
+            None => (now + pause.max(LEAST_PAUSE), self.repeat_another(request)),
+        })
     }
 
     fn event(&mut self, event: u32) -> Event {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use cenote_core::pool::Instant;
 
 use super::workload::{Fate, Request};
-use super::{Assumptions, Change, Fit, Loop, Outcome, Prediction, ServerLimit, Workload};
+use super::{Assumptions, Change, Fit, Loop, Outcome, Prediction, ServerLimit, Setting, Workload};
 use crate::text::{counted, grouped};
 
 /// Why a prediction may be wrong.
@@ -18,7 +18,7 @@ pub enum Doubt {
     Leak(usize),
     /// The server is the limit: with more in use each takes longer.
     Server(ServerLimit),
-    /// All connections were in use nearly all the time: how the server takes to more or fewer is not known.
+    /// Nearly all of maxPoolSize was in use all the time: how the server takes to more or fewer is not known.
     Full,
     /// So many requests followed a failed one at once: they would not come if that were served.
     Retries(usize),
@@ -44,7 +44,7 @@ impl Display for Doubt {
         match *self {
             Self::Leak(leaked) => write!(
                 f,
-                "{} leaked (--leaks lists them): if so, more will be, which is not predicted, and no size \
+                "{} leaked (cenote explain --leaks lists them): if so, more will be, which is not predicted, and no size \
                  cures that",
                 counted(leaked as u64, "connection looks", "connections look")
             ),
@@ -78,16 +78,18 @@ impl Display for Doubt {
 /// With less evidence of a closed loop, if there is some, either loop may be true.
 const UNSURE: f64 = 20.0;
 
-/// Nearly all of the time, as a part.
-const FULL: f64 = 0.95;
+/// Of maxPoolSize, on average.
+const FULL: f64 = 0.9;
 
 impl Workload {
     /// Why its predictions may be wrong.
     pub fn doubts(&self, fit: &Fit) -> Vec<Doubt> {
         let leaked = Some(self.leaked()).filter(|leaked| *leaked > 0);
-        let is_full = self.recorded().busy_share() > FULL;
+        let size = Setting::MaxPoolSize.of(self.options()) as f64;
+        let is_full = size > 0.0 && self.recorded().mean_in_use > FULL * size;
         let retries = Some(self.retries()).filter(|it| *it > 0 && fit.better == Loop::Open);
-        let stalls = Some(self.stalls()).filter(|stalls| *stalls >= STALLS);
+        let stalls =
+            Some(self.stalls()).filter(|it| *it >= STALLS.max(self.requests.len() / STALLS_PER));
         let doubts = [
             leaked.map(Doubt::Leak),
             ServerLimit::of(self).map(Doubt::Server),
@@ -121,65 +123,83 @@ impl Workload {
             .iter()
             .filter(|request| matches!(request.fate, Fate::Failed | Fate::Cancelled));
         let failed: Vec<_> = failed.filter_map(Request::ended).collect();
-        // Two such times beside it.
         let between = |from: u64, to: u64| {
             let place = |nanos| asked.partition_point(|asked| asked.as_nanos() <= nanos);
             place(to) - place(from)
         };
+        // Twice those soon after a failure, and those of two such times beside it.
         let soon = AT_ONCE.as_nanos() as u64;
         let (mut seen, mut chance) = (0, 0);
         for at in failed.iter().map(|at| at.as_nanos()) {
-            seen += 2 * between(at, at + soon);
+            seen += 2 * between(at.saturating_sub(1), at + soon);
             chance += between(at.saturating_sub(5 * soon), at.saturating_sub(4 * soon));
             chance += between(at + 4 * soon, at + 5 * soon);
         }
         let more = seen.saturating_sub(chance) / 2;
         let is_chance = (more as f64) < 3.0 * (chance as f64).sqrt() + failed.len() as f64 / 10.0;
-        if is_chance { 0 } else { more }
+        // Each is counted for each that failed just before it.
+        if is_chance { 0 } else { more.min(failed.len()) }
     }
 
-    /// How often nothing happened for long while connections were in use, and then half of their uses ended at once.
+    /// How often nothing happened for long while connections were in use, and then half of their uses ended at once, although
+    /// they had not begun together.
     fn stalls(&self) -> usize {
-        let mut changes: BTreeMap<Instant, (u32, u32)> = BTreeMap::new();
+        // How many uses begin at a time, and when those began that end then.
+        let mut changes: BTreeMap<Instant, (usize, Vec<Instant>)> = BTreeMap::new();
         for request in &self.requests {
             changes.entry(request.asked).or_default();
             if let (true, Some(ended)) = (request.was_served(), request.ended()) {
                 changes.entry(request.answered()).or_default().0 += 1;
-                changes.entry(ended).or_default().1 += 1;
+                changes.entry(ended).or_default().1.push(request.answered());
             }
         }
-        let events = self.requests.len() as u32 * 2;
-        let silence = (self.duration() / events.max(1) * SILENCE).max(LEAST_SILENCE);
+        let requests = (self.requests.len() as u32).max(1);
+        let silence = (self.duration() / requests * SILENCE).max(LEAST_SILENCE);
         let (mut in_use, mut last, mut stalls) = (0, self.start, 0);
-        // Since when, and how many uses have to end for it to be one.
-        let mut ended_since: Option<(Instant, u32)> = None;
-        for (at, (begin, end)) in changes {
+        let mut woken: Option<Awakening> = None;
+        for (at, (begin, ended)) in changes {
             if in_use >= 2 && at.saturating_since(last) >= silence {
-                ended_since = Some((at, 2.max(in_use / 2)));
+                woken = Some(Awakening { at, least: 2.max(in_use / 2), ended: Vec::new() });
             }
-            if let Some((since, left)) = &mut ended_since {
-                *left = left.saturating_sub(end);
-                if at.saturating_since(*since) > AT_ONCE {
-                    ended_since = None;
-                } else if *left == 0 {
-                    stalls += 1;
-                    ended_since = None;
-                }
-            }
-            in_use = in_use + begin - end;
+            in_use = in_use + begin - ended.len();
             last = at;
+            let Some(awakening) = &mut woken else { continue };
+            awakening.ended.extend(ended);
+            if at.saturating_since(awakening.at) > AT_ONCE {
+                woken = None;
+            } else if awakening.ended.len() >= awakening.least {
+                stalls += usize::from(!awakening.began_together());
+                woken = None;
+            }
         }
         stalls
     }
 }
 
+/// After a silence.
+struct Awakening {
+    at: Instant,
+    /// How many uses have to end.
+    least: usize,
+    /// When those began that have.
+    ended: Vec<Instant>,
+}
+
+impl Awakening {
+    fn began_together(&self) -> bool {
+        let (first, last) = (self.ended.iter().min(), self.ended.iter().max());
+        first.zip(last).is_none_or(|(first, last)| last.saturating_since(*first) <= AT_ONCE)
+    }
+}
+
 /// Soon after something else, whatever threads do.
 const AT_ONCE: Duration = Duration::from_millis(2);
-/// As long as so many requests and ends of uses take on average.
-const SILENCE: u32 = 12;
+/// As long as so many requests take on average.
+const SILENCE: u32 = 8;
 const LEAST_SILENCE: Duration = Duration::from_millis(5);
-/// Fewer are chance.
+/// Fewer are chance; and fewer than one for so many requests.
 const STALLS: usize = 3;
+const STALLS_PER: usize = 1000;
 
 /// Whether they are not the same answer.
 fn differ(one: &Prediction, other: &Prediction) -> bool {

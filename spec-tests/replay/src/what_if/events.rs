@@ -3,12 +3,12 @@
 use std::io::BufRead;
 use std::time::Duration;
 
-use cenote_check::Unreadable;
+use cenote_check::{Options, Unreadable};
 use cenote_core::pool::{Instant, PoolOptions, Purpose, WaiterId};
 use cenote_core::trace::Cause;
 
 use super::outcome::{Answer, Level, Tally};
-use super::run::{Clear, Event, Opening, Use, Warm};
+use super::run::{Clear, Event, FailedOpening, Opening, Use, Warm};
 use super::workload::{Fate, Request, Source, Workload};
 use crate::explain::{self, Failure, ToldPool, ToldRequest, read_events};
 
@@ -21,20 +21,30 @@ impl Workload {
     /// What cannot be read, with the number of its line: also an event without a time.
     pub fn read_events(lines: impl BufRead) -> Result<Self, Unreadable> {
         let pools = read_events(lines, 0)?;
+        let others = pools.len().saturating_sub(1);
         let busiest = pools.into_iter().max_by_key(|(_, pool)| pool.requests.len());
         let (address, told) = busiest.ok_or(Unreadable::Empty)?;
-        let recorded = recorded(&told);
-        let requests = told.requests.iter().map(|it| request(it, told.now)).collect();
-        // A pool that was in use before has connections, as many as are seen at once.
-        let peak = told.counted.iter().map(|(_, counts)| counts.total).max().unwrap_or_default();
-        let idle = if told.is_new { 0 } else { peak };
-        let openings = told.establishments.iter().map(|&(since, lasts)| {
-            (since, Opening { lasts, service: None, failure: None, clear: None })
+        // What follows in another pool of this address is another story.
+        let end = told.closed.unwrap_or(told.now);
+        let asked = told.requests.iter().take_while(|request| request.asked <= end);
+        let requests = asked.map(|it| request(it, end)).collect();
+        let openings = told.establishments.iter().map(|&(since, lasts, is_good)| {
+            let failure = (!is_good).then(FailedOpening::default);
+            (since, Opening { lasts, service: None, failure, clear: None })
         });
+        // Drivers that do not tell when a pool is ready have pools that always are.
+        let is_ready = !told.is_new || told.readied.is_empty();
+        let warm = Warm { is_ready, idle: told.older.len() as u32, ..Warm::default() };
+        let mut changes = told.changes.iter();
+        let first = changes.next().map(|(_, first)| *first);
+        let options = options(&told, &first.unwrap_or_default());
         let clears: Vec<_> = told.clears().collect();
         let mut events: Vec<_> =
             told.readied.iter().take(1).map(|&at| (at, Event::Ready)).collect();
         events.extend((0..).zip(&clears).map(|(number, &(at, ..))| (at, Event::Clear(number))));
+        events.extend(changes.map(|(at, changed)| {
+            (*at, Event::SetOptions(Box::new(self::options(&told, changed))))
+        }));
         events.sort_by_key(|(at, _)| *at);
         let clears = clears.into_iter().map(|(at, interrupt, ready)| Clear {
             cause: Cause::default(),
@@ -42,18 +52,18 @@ impl Workload {
             service: None,
             ready_after: ready.map(|ready| ready.saturating_since(at)),
         });
-        let source = Source { address: Some(address.to_string()), origin: 0 };
+        let source = Source { address: Some(address.to_string()), origin: 0, others };
         let mut workload = Self {
             source,
             start: told.start,
-            end: told.now,
-            options: options(&told),
-            warm: Warm { is_ready: !told.is_new, idle, ..Warm::default() },
+            end,
+            options,
+            warm,
             requests,
             openings: openings.collect(),
             events,
             clears: clears.collect(),
-            recorded,
+            recorded: recorded(&told, end),
             leaked: 0,
             lost: false,
         };
@@ -63,14 +73,19 @@ impl Workload {
     }
 }
 
-fn options(told: &ToldPool) -> PoolOptions {
+fn options(told: &ToldPool, known: &Options) -> PoolOptions {
+    let limit = |milliseconds: Option<f64>| {
+        let seconds = milliseconds.map(|limit| limit.max(0.0) / 1e3);
+        seconds.and_then(|limit| Duration::try_from_secs_f64(limit).ok())
+    };
     let mut options = PoolOptions::default();
-    options.max_pool_size = told.counted.last().map(|(_, counts)| counts.max.unwrap_or(0));
-    options.max_connecting = told.options.max_connecting;
-    options.min_pool_size = told.options.min_pool_size;
-    let given = told.options.wait_queue_timeout.map(|limit| limit.max(0.0) / 1e3);
-    let given = given.and_then(|limit| Duration::try_from_secs_f64(limit).ok());
-    options.wait_queue_timeout = given.or_else(|| {
+    // What no event says is what it shows.
+    let shown = told.counted.last().map(|(_, counts)| counts.max.unwrap_or(0));
+    options.max_pool_size = known.max_pool_size.or(shown);
+    options.max_connecting = known.max_connecting.filter(|it| *it > 0);
+    options.min_pool_size = known.min_pool_size;
+    options.max_idle_time = limit(known.max_idle_time);
+    options.wait_queue_timeout = limit(known.wait_queue_timeout).or_else(|| {
         let mut ended = told.requests.iter().filter_map(|request| request.ended.as_ref());
         let is_late = |it: &explain::Outcome| *it == explain::Outcome::Failed(Failure::TimedOut);
         ended.find(|(_, outcome)| is_late(outcome)).map(|(waited, _)| *waited)
@@ -93,10 +108,11 @@ fn request(told: &ToldRequest, end: Instant) -> Request {
     Request { asked: told.asked, limit: None, purpose: Purpose::default(), wait, fate }
 }
 
-fn recorded(told: &ToldPool) -> super::Outcome {
+fn recorded(told: &ToldPool, end: Instant) -> super::Outcome {
     let mut tally = Tally::new(told.start, Level { open: 0, in_use: 0, created: 0 });
     let mut answers: Vec<(Instant, WaiterId, Answer)> = Vec::new();
-    for (number, request) in (1..).zip(&told.requests) {
+    let asked = told.requests.iter().take_while(|request| request.asked <= end);
+    for (number, request) in (1..).zip(asked) {
         tally.asked(request.asked, WaiterId(number));
         let Some((waited, outcome)) = &request.ended else { continue };
         let answer = match outcome {
@@ -109,10 +125,10 @@ fn recorded(told: &ToldPool) -> super::Outcome {
     answers.into_iter().for_each(|(at, id, answer)| tally.answered(at, id, answer));
     let mut created = 0;
     let mut before = 0;
-    for (at, counts) in &told.counted {
+    for (at, counts) in told.counted.iter().take_while(|(at, _)| *at <= end) {
         created += u64::from(counts.total.saturating_sub(before));
         before = counts.total;
         tally.after(*at, Level { open: counts.total, in_use: counts.in_use, created });
     }
-    tally.finish(told.now)
+    tally.finish(end)
 }

@@ -1,5 +1,7 @@
 //! Whether the server was the limit: more connections in use, but no more uses that end.
 
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 use std::time::Duration;
 
 use cenote_core::pool::Instant;
@@ -27,7 +29,8 @@ impl ServerLimit {
     ///
     /// While n connections are in use, a server without a limit finishes uses at a rate in proportion to n, and one with
     /// the limit k at a rate in proportion to the smaller of n and k. How fast the server is may change between windows of
-    /// the trace. Uses that did not end do not count: they look like leaks.
+    /// the trace. Uses that did not end do not count: they look like leaks. Uses of one length end together, as if they had a
+    /// limit; so they have to take longer above it, too.
     pub fn of(workload: &Workload) -> Option<Self> {
         let windows = windows(workload);
         let most = windows.iter().map(Vec::len).max()?.saturating_sub(1);
@@ -40,12 +43,35 @@ impl ServerLimit {
             ended += level.ended;
             seconds += level.time.as_secs_f64();
         }
-        (evidence > Self::EVIDENCE).then(|| Self {
+        (evidence > Self::EVIDENCE && is_slower(workload, connections)).then(|| Self {
             connections: connections as u32,
             per_second: f64::from(ended) / seconds,
             evidence,
         })
     }
+}
+
+/// Whether uses that begin with more connections in use take longer.
+fn is_slower(workload: &Workload, limit: usize) -> bool {
+    let mut lengths = [Vec::new(), Vec::new()];
+    let mut ends = BinaryHeap::new();
+    let mut served: Vec<_> = workload.requests.iter().filter(|it| it.was_served()).collect();
+    served.sort_unstable_by_key(|request| request.answered());
+    for request in served {
+        let (began, Some(ended)) = (request.answered(), request.ended()) else { continue };
+        while ends.peek().is_some_and(|Reverse(end)| *end <= began) {
+            ends.pop();
+        }
+        ends.push(Reverse(ended));
+        lengths[usize::from(ends.len() > limit)].push(ended.saturating_since(began));
+    }
+    let [median_below, median_above] = lengths.map(|mut lengths| {
+        lengths.sort_unstable();
+        lengths.get(lengths.len() / 2).copied()
+    });
+    median_below
+        .zip(median_above)
+        .is_none_or(|(below, above)| !below.is_zero() && above > below * 6 / 5)
 }
 
 /// With a number of connections in use.
@@ -67,7 +93,9 @@ fn windows(workload: &Workload) -> Vec<Vec<Level>> {
     let mut changes = Vec::with_capacity(workload.requests.len() * 2);
     for request in &workload.requests {
         if let (true, Some(ended)) = (request.was_served(), request.ended()) {
-            changes.extend([(request.answered(), true), (ended, false)]);
+            // Each ends after it began, even if it took no time.
+            let began = request.answered();
+            changes.extend([(began, true), (ended.max(began + Duration::from_nanos(1)), false)]);
         }
     }
     changes.sort_unstable();

@@ -44,6 +44,8 @@ pub(super) struct Source {
     pub(super) address: Option<String>,
     /// Milliseconds since 1970 at [`Instant::ORIGIN`]; 0 if that is unknown.
     pub(super) origin: i64,
+    /// How many other pools the events tell of.
+    pub(super) others: usize,
 }
 
 /// A request of a trace.
@@ -103,7 +105,7 @@ impl Workload {
         let mut steps = StepReader::new(source)?;
         let header = steps.header();
         let (start, is_new) = (header.start, header.is_new);
-        let source = Source { address: header.address.clone(), origin: header.origin };
+        let source = Source { address: header.address.clone(), origin: header.origin, others: 0 };
         let mut reader = WorkloadReader::new(source, steps.pool(), start, is_new);
         let clock = Clock::new(steps.header(), UtcOffset::default());
         let mut analysis = Analysis::new(0);
@@ -119,6 +121,11 @@ impl Workload {
     /// The address of the pool's server, if it is known.
     pub fn address(&self) -> Option<&str> {
         self.source.address.as_deref()
+    }
+
+    /// How many other pools its events tell of, which have fewer requests.
+    pub const fn others(&self) -> usize {
+        self.source.others
     }
 
     /// The options of the pool when the trace begins.

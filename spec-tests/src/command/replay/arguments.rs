@@ -165,7 +165,7 @@ pub(in crate::command) struct Arguments {
     )]
     pub(super) advise: Option<Goal>,
     /// How callers come: open, whatever happens to others; or closed, some time after their last request
-    /// ended [default: what fits the trace better]
+    /// ended [default: what fits better]
     #[arg(long, value_name = "LOOP", hide = true)]
     pub(super) callers: Option<Loop>,
     /// File for the shrunk trace; for the traces of a client the folder

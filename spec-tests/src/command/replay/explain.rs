@@ -8,6 +8,7 @@ use cenote_replay::explain::{Analysis, Findings, Story};
 use super::Arguments;
 use super::played::Played;
 use crate::command::Failure;
+use crate::command::input::at;
 use crate::command::output::tell;
 
 /// Replays the trace once, and prints what was asked for.
@@ -20,11 +21,21 @@ pub(super) fn explain(arguments: &Arguments, out: &mut impl Write) -> Result<boo
     let story = |waiter| Story::new(waiter, clock, server.clone());
     let mut stories: Vec<_> =
         arguments.waiter.iter().map(|&waiter| (waiter, story(waiter))).collect();
+    let (mut is_inside, start) = (false, trace.reader.header().start);
+    let mut end = start;
     let mut good = trace.each(|view, part| {
-        analysis.add(view, part.contains(view.step.at));
+        let counts = part.contains(view.step.at);
+        (is_inside, end) = (is_inside || counts, view.step.at);
+        analysis.add(view, counts);
         stories.iter_mut().for_each(|(_, story)| story.add(view));
         Ok(())
     })?;
+    if !is_inside && (arguments.from.is_some() || arguments.to.is_some()) {
+        let [start, end] = [start, end].map(|time| clock.both(time));
+        return Err(at(path)(format!(
+            "nothing happened in that time: the trace is from {start} to {end}"
+        )));
+    }
     let mut screen = Screen::new(arguments.all);
     for (waiter, story) in &stories {
         if let Some(text) = story.tell(if arguments.all { usize::MAX } else { STORY }) {

@@ -99,6 +99,7 @@ impl Case {
             let path = &arguments.trace;
             return Err(at(path)("there are no requests, so nothing can be predicted"));
         }
+        workload.options().validate().map_err(at(&arguments.trace))?;
         let fit = Fit::of(&workload);
         let by = arguments.callers.unwrap_or(fit.better);
         let doubts = workload.doubts(&fit);
@@ -150,13 +151,20 @@ impl Case {
             ),
         };
         let why = if arguments.callers.is_none() {
-            "which fits the trace better"
+            "which fits better"
         } else if self.by == fit.better {
-            "as assumed, which also fits the trace better"
+            "as assumed, which also fits better"
         } else {
-            "as assumed, although the other fits the trace better"
+            "as assumed, although the other fits better"
         };
         writeln!(out, "callers    {assumed}, {why}")?;
+        if workload.others() > 0 {
+            let others = counted(workload.others() as u64, "other pool", "other pools");
+            writeln!(
+                out,
+                "others     {others} in these events: write those of each pool into a file of its own"
+            )?;
+        }
         for doubt in &self.doubts {
             writeln!(out, "{:<10} {doubt}", doubt.name())?;
         }

@@ -343,6 +343,8 @@ fn what_is_not_there_is_said() {
     ] {
         refused(&[&["replay", text(&trace)], arguments].concat(), 1, expected);
     }
+    let outside = &["explain", text(&trace), "--from", "1000000"];
+    refused(outside, 2, "nothing happened in that time: the trace is from ");
     refused(&["replay", text(&trace), "--explain", "--quiet"], 2, "cannot be used with");
 }
 
