@@ -504,9 +504,7 @@ impl Findings {
 
     fn more(&self) -> String {
         let number = self.slowest.first().map_or("N".to_owned(), |wait| wait.waiter.0.to_string());
-        format!(
-            "--explain --waiter {number}: one wait; --slowest 20, --leaks, --clears; --explain --all: each failure"
-        )
+        format!("--waiter {number}: one wait; --slowest 20, --leaks, --clears")
     }
 }
 

@@ -30,7 +30,9 @@ pub(super) fn explain(arguments: &Arguments, out: &mut impl Write) -> Result<boo
         stories.iter_mut().for_each(|(_, story)| story.add(view));
         Ok(())
     })?;
-    if !is_inside && (arguments.from.is_some() || arguments.to.is_some()) {
+    // Of several pools, some may have been at rest.
+    let is_alone = arguments.traces == [arguments.trace.clone()];
+    if is_alone && !is_inside && (arguments.from.is_some() || arguments.to.is_some()) {
         let [start, end] = [start, end].map(|time| clock.both(time));
         return Err(at(path)(format!(
             "nothing happened in that time: the trace is from {start} to {end}"

@@ -345,6 +345,10 @@ fn what_is_not_there_is_said() {
     }
     let outside = &["explain", text(&trace), "--from", "1000000"];
     refused(outside, 2, "nothing happened in that time: the trace is from ");
+    // Of two pools, one may have been at rest.
+    let other = folder.traffic("b.bson");
+    let two = ["explain", text(&trace), text(&other), "--from", "1000000"];
+    assert!(good(&two).contains("requests   0: "), "{}", good(&two));
     refused(&["replay", text(&trace), "--explain", "--quiet"], 2, "cannot be used with");
 }
 
