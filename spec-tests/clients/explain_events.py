@@ -117,6 +117,32 @@ def outage(other):
     slow(other, 20)
 
 
+def storm(driver):
+    def incident(uri, events, other):
+        slow_logins(other)
+        driver(uri, events, FEW * 5, appName="shop", maxPoolSize=50)
+
+    names(incident, "many new connections: ")
+
+
+def clear(driver):
+    def incident(uri, events, other):
+        threading.Thread(target=restart, args=[other]).start()
+        driver(uri, events, FEW * 5, **SHOP, waitQueueTimeoutMS=2000)
+
+    names(incident, "the pool was cleared at ")
+
+
+def waits_of_another_size(driver, *how):
+    def recorded(size, other):
+        def incident(uri, events, _):
+            driver(uri, events, 0, *how, maxPoolSize=size, waitQueueTimeoutMS=5000)
+
+        return told(incident, "predict", "--what-if", f"maxPoolSize={other}")
+
+    predicts_waits(recorded, 4)
+
+
 @check
 def too_few_connections_of_pymongo():
     names(lambda uri, events, _: with_pymongo(uri, events, MANY), "more work than connections: ")
@@ -141,19 +167,12 @@ def a_leak_of_pymongo():
 
 @check
 def a_storm_of_pymongo():
-    def incident(uri, events, other):
-        slow_logins(other)
-        with_pymongo(uri, events, FEW * 5, appName="shop", maxPoolSize=50)
-
-    names(incident, "many new connections: ")
+    storm(with_pymongo)
 
 
 @check
 def a_clear_of_pymongo():
-    def incident(uri, events, other):
-        with_pymongo(uri, events, FEW * 5, lambda _: restart(other), **SHOP, waitQueueTimeoutMS=2000)
-
-    names(incident, "the pool was cleared at ")
+    clear(with_pymongo)
 
 
 @check
@@ -164,13 +183,7 @@ def waits_of_another_size_of_pymongo():
                 [callers.submit(client.admin.command, "ping") for _ in range(16)]
                 time.sleep(0.25)
 
-    def recorded(size, other):
-        def incident(uri, events, _):
-            with_pymongo(uri, events, 0, bursts, maxPoolSize=size, waitQueueTimeoutMS=5000)
-
-        return told(incident, "predict", "--what-if", f"maxPoolSize={other}")
-
-    predicts_waits(recorded, 4)
+    waits_of_another_size(with_pymongo, bursts)
 
 
 @check
@@ -189,31 +202,17 @@ def a_slow_query_of_node():
 
 @check
 def a_storm_of_node():
-    def incident(uri, events, other):
-        slow_logins(other)
-        with_node(uri, events, FEW * 5, appName="shop", maxPoolSize=50)
-
-    names(incident, "many new connections: ")
+    storm(with_node)
 
 
 @check
 def a_clear_of_node():
-    def incident(uri, events, other):
-        threading.Thread(target=restart, args=[other]).start()
-        with_node(uri, events, FEW * 5, **SHOP, waitQueueTimeoutMS=2000)
-
-    names(incident, "the pool was cleared at ")
+    clear(with_node)
 
 
 @check
 def waits_of_another_size_of_node():
-    def recorded(size, other):
-        def incident(uri, events, _):
-            with_node(uri, events, 0, maxPoolSize=size, waitQueueTimeoutMS=5000)
-
-        return told(incident, "predict", "--what-if", f"maxPoolSize={other}")
-
-    predicts_waits(recorded, 4)
+    waits_of_another_size(with_node)
 
 
 if __name__ == "__main__":
