@@ -9,8 +9,8 @@ export function writeEvents(client, path) {
   for (const name of names) {
     client.on(name, (event) => {
       const { address, connectionId, durationMS, reason, interruptInUseConnections } = event;
-      const { maxPoolSize, minPoolSize, maxConnecting, waitQueueTimeoutMS } = event.options ?? {};
-      const options = event.options && { maxPoolSize, minPoolSize, maxConnecting, waitQueueTimeoutMS };
+      const { maxPoolSize, minPoolSize, maxConnecting, maxIdleTimeMS, waitQueueTimeoutMS } = event.options ?? {};
+      const options = event.options && { maxPoolSize, minPoolSize, maxConnecting, maxIdleTimeMS, waitQueueTimeoutMS };
       const [type, at] = [name[0].toUpperCase() + name.slice(1), (performance.timeOrigin + performance.now()) / 1000];
       const line = { at, type, address, connectionId, durationMS, reason, interruptInUseConnections };
       out.write(JSON.stringify({ ...line, error: event.error?.message, options }) + '\n');
