@@ -1,8 +1,9 @@
 """What both pools do, for threads and, with `async_` before the kind, for tasks of asyncio. Prints figures as JSON:
-program.py before|after chaos URI SECONDS EVENTS, …crowd URI SECONDS, …ping URI CALLERS PINGS,
-or …pair URI PAIRS [EVENTS]."""
+program.py before|after chaos URI SECONDS EVENTS [PAUSE], …crowd URI SECONDS, …ping URI CALLERS PINGS,
+or …pair URI PAIRS [EVENTS]. After a ping in chaos each caller pauses for PAUSE ms on average."""
 
 import asyncio
+import importlib
 import json
 import random
 import sys
@@ -12,23 +13,25 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
-import cenote.pymongo
 import pymongo
 from pymongo import AsyncMongoClient, MongoClient, monitoring
 from pymongo.errors import PyMongoError
 
 Document = dict[str, Any]
-POOLS = {"before": None, "after": cenote.pymongo.Pool}
-ASYNC_POOLS = {"before": None, "after": cenote.pymongo.AsyncPool}
 CALLERS = 32
 
 
+def pool_class(name: str) -> Document:
+    """Cenote's pools cannot be imported with other versions of PyMongo."""
+    return {"_pool_class": getattr(importlib.import_module("cenote.pymongo"), name)} if sys.argv[1] == "after" else {}
+
+
 def client(uri: str, **options: Any) -> MongoClient[Document]:
-    return MongoClient(uri, _pool_class=POOLS[sys.argv[1]], **options)
+    return MongoClient(uri, **pool_class("Pool"), **options)
 
 
 def async_client(uri: str, **options: Any) -> AsyncMongoClient[Document]:
-    return AsyncMongoClient(uri, _pool_class=ASYNC_POOLS[sys.argv[1]], **options)
+    return AsyncMongoClient(uri, **pool_class("AsyncPool"), **options)
 
 
 def in_threads(count: int, work: Callable[[int], None]) -> None:
@@ -99,8 +102,9 @@ class Recorder(monitoring.ConnectionPoolListener):
 class Chaos:
     """Impatient callers over 8 connections, while the server misbehaves."""
 
-    def __init__(self, uri: str, seconds: str, path: str) -> None:
+    def __init__(self, uri: str, seconds: str, path: str, pause: str) -> None:
         self.end = time.monotonic() + float(seconds)
+        self.pause = float(pause) / 1e3
         # For each caller; threads share no counter.
         self.done = [0] * CALLERS
         self.errors: list[Counter[str]] = [Counter() for _ in range(CALLERS)]
@@ -146,8 +150,8 @@ class Chaos:
         return {"done": sum(self.done), "failed": errors.total(), "errors": errors}
 
 
-def chaos(uri: str, seconds: str, path: str) -> Document:
-    it = Chaos(uri, seconds, path)
+def chaos(uri: str, seconds: str, path: str, pause: str = "0") -> Document:
+    it = Chaos(uri, seconds, path, pause)
 
     def work(number: int) -> None:
         dice = random.Random(number)
@@ -158,6 +162,8 @@ def chaos(uri: str, seconds: str, path: str) -> Document:
                 it.done[number] += 1
             except PyMongoError as error:
                 it.failed(number, error)
+            if it.pause:
+                time.sleep(2 * it.pause * dice.random())
 
     with client(uri, **it.options) as subject:
         it.trouble.start()
@@ -165,9 +171,9 @@ def chaos(uri: str, seconds: str, path: str) -> Document:
     return it.figures()
 
 
-async def async_chaos(uri: str, seconds: str, path: str) -> Document:
+async def async_chaos(uri: str, seconds: str, path: str, pause: str = "0") -> Document:
     """As `chaos`; half of the impatient callers cancel."""
-    it = Chaos(uri, seconds, path)
+    it = Chaos(uri, seconds, path, pause)
 
     async def work(number: int) -> None:
         dice = random.Random(number)
@@ -183,6 +189,8 @@ async def async_chaos(uri: str, seconds: str, path: str) -> Document:
                 it.done[number] += 1
             except (PyMongoError, TimeoutError) as error:
                 it.failed(number, error)
+            if it.pause:
+                await asyncio.sleep(2 * it.pause * dice.random())
 
     async with async_client(uri, **it.options) as subject:
         it.trouble.start()

@@ -25,7 +25,10 @@ async fn main() -> Result<()> {
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let figures = match *arguments {
         ["work", uri, events] => work(uri, events).await?,
-        ["chaos", uri, events, seconds] => chaos(uri, events, seconds.parse()?).await?,
+        ["chaos", uri, events, seconds] => chaos(uri, events, seconds.parse()?, 0).await?,
+        ["chaos", uri, events, seconds, pause] => {
+            chaos(uri, events, seconds.parse()?, pause.parse()?).await?
+        }
         ["waiter", uri] => waiter(uri).await?,
         ["pings", uri, tasks, each] => pings(uri, tasks.parse()?, each.parse()?).await?,
         _ => return Err("work|chaos|waiter|pings URI …".into()),
@@ -66,8 +69,8 @@ async fn work(uri: &str, events: &str) -> Result<Value> {
 }
 
 /// A third of the pings are given up after 0.1 to 3 ms, while connections are closed, handshakes refused and
-/// held up, and pings answered with "shutdown in progress".
-async fn chaos(uri: &str, events: &str, seconds: u64) -> Result<Value> {
+/// held up, and pings answered with "shutdown in progress". After a ping each task pauses for `pause` ms on average.
+async fn chaos(uri: &str, events: &str, seconds: u64, pause: u64) -> Result<Value> {
     let events = Events::to_file(events)?;
     let options = "maxPoolSize=8&appName=chaos&heartbeatFrequencyMS=500&connectTimeoutMS=1000";
     let client = client(uri, options, Some(&events)).await?;
@@ -90,6 +93,9 @@ async fn chaos(uri: &str, events: &str, seconds: u64) -> Result<Value> {
                     Ok(Ok(())) => done += 1,
                     Ok(Err(_)) => failed += 1,
                     Err(_) => given_up += 1,
+                }
+                if pause > 0 {
+                    sleep(Duration::from_millis((random >> 16) % (2 * pause))).await;
                 }
             }
             [done, failed, given_up]
