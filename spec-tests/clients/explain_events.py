@@ -5,6 +5,7 @@ sizes have to predict each other's waits. `.ci/clients` installs both drivers an
 """
 
 import json
+import logging
 import os
 import random
 import subprocess
@@ -45,6 +46,10 @@ def work(client):
 
 def with_pymongo(uri, events, callers, meanwhile=lambda client: None, **options):
     listener = Events(events)
+    logger, log = logging.getLogger("pymongo.connection"), logging.FileHandler(events.with_suffix(".log"))
+    log.setFormatter(logging.Formatter("%(asctime)s %(name)s %(message)s"))
+    logger.setLevel("DEBUG")
+    logger.addHandler(log)
     options = {"maxPoolSize": 4, "waitQueueTimeoutMS": 200, "event_listeners": [listener]} | options
     with connected(uri, **options) as client:
         threads = [threading.Thread(target=work, args=[client]) for _ in range(callers)]
@@ -52,6 +57,8 @@ def with_pymongo(uri, events, callers, meanwhile=lambda client: None, **options)
         meanwhile(client)
         [thread.join() for thread in threads]
         # What is given back now is no part of the incident.
+        logger.removeHandler(log)
+        log.close()
         listener.file.close()
         listener.file = open(os.devnull, "a")
         [held.__exit__(None, None, None) for held in HELD]
@@ -62,29 +69,34 @@ def with_pymongo(uri, events, callers, meanwhile=lambda client: None, **options)
 def with_node(uri, events, callers, maxPoolSize=4, waitQueueTimeoutMS=200, **options):
     options |= {"maxPoolSize": maxPoolSize, "waitQueueTimeoutMS": waitQueueTimeoutMS}
     uri += "".join(f"&{name}={value}" for name, value in options.items())
-    subprocess.run(["node", NODE, uri, events, str(callers)], check=True)
+    with open(events.with_suffix(".log"), "w") as log:
+        environment = os.environ | {"MONGODB_LOG_CONNECTION": "debug"}
+        subprocess.run(["node", NODE, uri, events, str(callers)], check=True, env=environment, stderr=log)
 
 
 def told(incident, command, *options):
-    """What Cenote tells of an incident."""
+    """What Cenote tells of an incident by the driver's events, and by its log."""
     with endpoint() as uri, TemporaryDirectory() as folder, connected(uri) as other:
         slow(other, 20)
         events = Path(folder) / "events.jsonl"
         incident(f"{uri}?directConnection=true", events, other)
-        arguments = [sys.argv[1], command, events, "--json", *options]
-        return json.loads(subprocess.run(arguments, check=True, capture_output=True).stdout)
+        arguments = [[sys.argv[1], command, file, "--json", *options] for file in [events, events.with_suffix(".log")]]
+        return [subprocess.check_output(it, stderr=subprocess.DEVNULL) for it in arguments]
 
 
 def names(incident, cause):
-    groups = told(incident, "explain")["groups"]
-    causes = [group["cause"] for group in groups if group["cause"]]
-    assert causes and causes[0].startswith(cause), groups
+    for pools in told(incident, "explain"):
+        # The log has those of the other client, too.
+        pools = map(json.loads, pools.splitlines())
+        groups = max(pools, key=lambda pool: sum(pool["requests"].values()))["groups"]
+        causes = [group["cause"] for group in groups if group["cause"]]
+        assert causes and causes[0].startswith(cause), groups
 
 
 def predicts_waits(recorded, size):
     """Pools of both sizes predict the other's p99 wait."""
-    small, large = (recorded(size, other) for size, other in [(size, 2 * size), (2 * size, size)])
-    for one, other in [(small, large), (large, small)]:
+    small, large = ([*recorded(size, other)] for size, other in [(size, 2 * size), (2 * size, size)])
+    for one, other in [*zip(small, large), *zip(large, small)]:
         draws = sorted(draw["waitMS"]["p99"] for draw in one["predictions"][0]["draws"])
         predicted, true = draws[len(draws) // 2], other["recorded"]["waitMS"]["p99"]
         print(f"p99 wait: {predicted:.1f} ms predicted, {true:.1f} ms happened")
@@ -138,7 +150,7 @@ def waits_of_another_size(driver, *how):
         def incident(uri, events, _):
             driver(uri, events, 0, *how, maxPoolSize=size, waitQueueTimeoutMS=5000)
 
-        return told(incident, "predict", "--what-if", f"maxPoolSize={other}")
+        return map(json.loads, told(incident, "predict", "--what-if", f"maxPoolSize={other}"))
 
     predicts_waits(recorded, 4)
 

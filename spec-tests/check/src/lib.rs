@@ -38,7 +38,9 @@
 
 mod event_guard;
 pub mod event_json;
+mod events;
 mod line;
+mod log;
 mod pool;
 mod rules;
 #[cfg(test)]
@@ -54,6 +56,7 @@ use cenote_core::error::OneLine;
 use thiserror::Error;
 
 pub use self::event_guard::EventGuard;
+pub use self::events::Events;
 pub use self::line::{Kind, Line, LineError, Options};
 use self::pool::Pool;
 
@@ -120,25 +123,31 @@ pub enum Unreadable {
         /// Why.
         source: LineError,
     },
+    /// Neither events nor a log that tells of them.
+    #[error(
+        "there are no events in JSON, one a line, nor messages of a driver's log of the component `connection`; \
+         line {line}: {source}"
+    )]
+    NoEvents {
+        /// The number of the first line.
+        line: u64,
+        /// Why it is no event.
+        source: LineError,
+    },
     /// There is nothing in it.
     #[error("there are no events")]
     Empty,
 }
 
-/// Judges lines of JSON, one event each. Empty lines mean nothing.
+/// Judges lines of JSON, one event each, or the log of a driver: see [`Events`]. Empty lines mean nothing.
 ///
 /// # Errors
 ///
 /// What cannot be read, with the number of its line.
 pub fn check(lines: impl BufRead, limits: Limits) -> Result<Report, Unreadable> {
     let mut checker = Checker::new(limits);
-    for (number, text) in (1..).zip(lines.lines()) {
-        let text = text.map_err(|source| Unreadable::Io { line: number, source })?;
-        if text.trim().is_empty() {
-            continue;
-        }
-        let event = Line::parse(&text);
-        let event = event.map_err(|source| Unreadable::Line { line: number, source })?;
+    for event in Events::new(lines) {
+        let (number, event) = event?;
         checker.tell_from(number, &event);
     }
     match checker.report.events {

@@ -145,7 +145,7 @@ pub enum LineError {
     #[error("this {0} has no connectionId")]
     NoConnection(String),
     /// An event without a time, where times are needed.
-    #[error("this event has no time: `at`, in seconds")]
+    #[error("this event has no time: `at`, in seconds; in a log, the time before the message")]
     NoTime,
     /// An event years after the first.
     #[error("`at` is in seconds, and this is {0:e} s after the first event")]
@@ -168,14 +168,18 @@ impl Line {
     ///
     /// The line is no event.
     pub fn parse(text: &str) -> Result<Self, LineError> {
-        let line: Self = serde_json::from_str(text)?;
-        if line.kind.has_connection() && line.connection_id.is_none() {
-            return Err(LineError::NoConnection(format!("{:?}", line.kind)));
+        serde_json::from_str::<Self>(text)?.checked()
+    }
+
+    /// Whether all is there.
+    pub(super) fn checked(self) -> Result<Self, LineError> {
+        if self.kind.has_connection() && self.connection_id.is_none() {
+            return Err(LineError::NoConnection(format!("{:?}", self.kind)));
         }
-        if line.kind == Kind::PoolOptionsChanged && line.options.is_none() {
+        if self.kind == Kind::PoolOptionsChanged && self.options.is_none() {
             return Err(LineError::NoOptions);
         }
-        Ok(line)
+        Ok(self)
     }
 
     /// What a pool told, as its line would say it; `at` counts from the start.

@@ -12,7 +12,8 @@ use super::input::{at, open};
 /// Arguments of `cenote check`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
-    /// File with one event per line, as `--events` writes it; `-` is standard input
+    /// File with one event per line, as `--events` writes it, or a driver's log of the component `connection`; `-` is
+    /// standard input
     events: PathBuf,
     /// maxPoolSize, if it differs from the options in the events; 0 is no limit
     #[arg(long, value_name = "CONNECTIONS")]

@@ -87,7 +87,7 @@ fn what_cannot_be_read_is_2_with_one_line() {
     let nonsense = check(&["-"], "nonsense");
     let missing = check(&["/nowhere/events.jsonl"], "");
     for (output, says) in [
-        (nonsense, "cenote: -: line 1: this is no event"),
+        (nonsense, "cenote: -: there are no events in JSON"),
         (missing, "cenote: /nowhere/events.jsonl: No such file"),
         (check(&["-"], ""), "cenote: -: there are no events"),
     ] {

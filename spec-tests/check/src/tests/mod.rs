@@ -1,5 +1,6 @@
 //! The checker on streams that are good and streams that are broken.
 
+mod log;
 mod rules;
 mod words;
 

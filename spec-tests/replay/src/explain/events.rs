@@ -6,7 +6,7 @@ use std::io::BufRead;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cenote_check::{Kind, Line, LineError, Options, Unreadable};
+use cenote_check::{Events, Kind, Line, LineError, Options, Unreadable};
 use cenote_core::error::OneLine;
 use cenote_core::pool::{Instant, WaiterId};
 
@@ -34,27 +34,14 @@ pub fn explain_events(
 
 /// Each pool as its events tell of it, by its address: one at least.
 pub(crate) fn read_events(
-    mut lines: impl BufRead,
+    lines: impl BufRead,
     slowest: usize,
 ) -> Result<BTreeMap<Arc<str>, ToldPool>, Unreadable> {
     let mut pools: BTreeMap<Arc<str>, ToldPool> = BTreeMap::new();
-    let (mut first, mut text, mut number) = (None, String::new(), 0);
-    loop {
-        text.clear();
-        number += 1;
-        let read = lines.read_line(&mut text);
-        if read.map_err(|source| Unreadable::Io { line: number, source })? == 0 {
-            break;
-        }
-        if text.trim().is_empty() {
-            continue;
-        }
+    let mut first = None;
+    for event in Events::new(lines) {
+        let (number, event) = event?;
         let wrong = |source| Unreadable::Line { line: number, source };
-        let event = match Line::parse(&text) {
-            // The program ended while it wrote.
-            Err(_) if !text.ends_with('\n') && !pools.is_empty() => break,
-            parsed => parsed.map_err(wrong)?,
-        };
         let at = event.at.filter(|at| at.is_finite()).ok_or_else(|| wrong(LineError::NoTime))?;
         let since = at - *first.get_or_insert(at);
         if since > LONGEST {

@@ -17,8 +17,8 @@ use crate::command::input::{at, open};
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(in crate::command) struct Arguments {
-    /// Events of a pool of any driver, one JSON object per line, as `cenote check` reads them; `-` is standard input. Or
-    /// a trace of Cenote, several of one client, or the folder that has them
+    /// Events of a pool of any driver, one JSON object per line, or its log of the component `connection`; `-` is standard
+    /// input. Or a trace of Cenote, several of one client, or the folder that has them
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
     /// The N longest waits

@@ -15,8 +15,8 @@ use crate::command::input::at;
 #[command(after_help = EXAMPLES)]
 #[command(group = clap::ArgGroup::new("question").args(["what_if", "advise"]).required(true))]
 pub(in crate::command) struct Arguments {
-    /// Events of a pool of any driver, one JSON object per line, as `cenote check` reads them; `-` is standard input. Or
-    /// a trace of Cenote
+    /// Events of a pool of any driver, one JSON object per line, or its log of the component `connection`; `-` is standard
+    /// input. Or a trace of Cenote
     #[arg(value_name = "FILE")]
     file: PathBuf,
     /// What other options would have done, as in 'maxPoolSize=20,40; maxConnecting=2,8': every combination, beside what
