@@ -219,6 +219,48 @@ fn for_purpose(purpose: Purpose) -> &'static str {
     }
 }
 
+/// A paragraph: its lines begin below each other, behind the head, as wide as [`wrapped`] makes them. No line ends at a
+/// no-break space.
+pub fn paragraph(out: &mut String, head: &str, text: &str) {
+    let _ = writeln!(out, "{head}{HEAD_ENDS}{text}");
+}
+
+/// A text whose paragraphs have lines of this width, in characters.
+pub fn wrapped(text: &str, width: usize) -> String {
+    let mut out = String::new();
+    for line in text.lines() {
+        let Some((head, text)) = line.split_once(HEAD_ENDS) else {
+            let _ = writeln!(out, "{line}");
+            continue;
+        };
+        let (mut at, mut is_empty) = (head.chars().count(), true);
+        let indent = at;
+        out.push_str(head);
+        for word in text.split(' ') {
+            let length = word.chars().count();
+            if !is_empty && at + 1 + length > width {
+                let _ = write!(out, "\n{:indent$}", "");
+                (at, is_empty) = (indent, true);
+            }
+            if !is_empty {
+                out.push(' ');
+                at += 1;
+            }
+            out.push_str(word);
+            (at, is_empty) = (at + length, false);
+        }
+        out.push('\n');
+    }
+    out.replace(NO_BREAK, " ")
+}
+
+/// The width of a page, and of a terminal that does not say its own.
+pub const PAGE: usize = 100;
+
+/// Stands between the head of a paragraph and its text.
+const HEAD_ENDS: char = '\u{1f}';
+const NO_BREAK: char = '\u{a0}';
+
 /// A duration with three significant digits.
 pub fn span(span: Duration) -> String {
     let nanos = span.as_nanos() as f64;

@@ -22,52 +22,57 @@ mod usage;
 
 use std::process::ExitCode;
 
-use clap::{CommandFactory as _, Parser, Subcommand};
+use clap::{ArgAction, CommandFactory as _, Parser, Subcommand};
 
 /// Why a command did not do what it was asked for, in one line.
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 /// Run, test, record and replay the Cenote connection pool for MongoDB
 #[derive(Parser)]
-#[command(name = "cenote", version, arg_required_else_help = false, after_help = EXAMPLES)]
+#[command(name = "cenote", version, arg_required_else_help = false, after_help = EXAMPLES, disable_help_flag = true)]
 struct Cli {
+    /// Print help
+    #[arg(long, short, global = true, action = ArgAction::HelpShort)]
+    help: Option<bool>,
     #[command(subcommand)]
     command: Command,
 }
 
 const EXAMPLES: &str = "\
 First steps:
-  cenote run --chaos                          run a pool while its server has faults
-  cenote record example.bson                  write an example trace
-  cenote replay example.bson --html page.html draw it as a page for any browser
-  cenote explain example.bson                 explain why check-outs failed; also from events of other drivers
-  cenote run --inspect pool.sock --seconds 600  run a pool that can be watched meanwhile
-  cenote top pool.sock                        watch the pools of a running process
+  cenote run --chaos                    run a pool while its server has faults
+  cenote record example.bson            write an example trace
+  cenote explain example.bson           why did check-outs fail?
+  cenote draw example.bson --html page.html
+  cenote run --inspect pool.sock --seconds 600
+  cenote top pool.sock                  watch that pool meanwhile
 
-Exit status: 0 success; 1 a check failed; 2 bad usage or input, with one line on standard error that
-says what and where.";
+Exit status: 0 success; 1 a check failed; 2 bad usage or input, with one line on
+standard error that says what and where.";
 
 #[derive(Subcommand)]
 enum Command {
-    /// Run a pool under load and report throughput, wait times, violations and leaks
+    /// How does a pool behave under load? Throughput, wait times, violations and leaks of a run
     Run(run::Arguments),
-    /// Show the pools of a running process: connections, the callers that hold them, requests that wait
+    /// What do the pools of a running process do now? Connections, the callers that hold them, requests that wait
     #[cfg(all(unix, feature = "top"))]
     Top(top::Arguments),
-    /// Say why check-outs waited or failed: from the events of any driver's pool, or a trace
+    /// Why did check-outs wait or fail? By the events or the log of any driver's pool, or a trace
     Explain(replay::explain_command::Arguments),
-    /// Predict what other options would have done, or advise: from the events of any driver's pool, or a trace
+    /// What would other options have done, and which keep a goal? By the events or the log of any driver's pool, or a trace
     Predict(replay::predict_command::Arguments),
-    /// Replay a trace: verify, print, explain, draw, step through or shrink it
+    /// What did the pool do, step by step? Verify, filter, compare and shrink traces
     Replay(Box<replay::Arguments>),
+    /// What does it look like? A picture of a trace, for any browser
+    Draw(replay::draw_command::Arguments),
     /// Write an example trace: simulated traffic, or an incident
     Record(record::Arguments),
-    /// Check a stream of CMAP events, one JSON object per line, against the specification
+    /// Does a pool keep the CMAP specification? By the events or the log of any driver
     Check(check::Arguments),
-    /// Run official test files of MongoDB's specifications
+    /// Which official tests of MongoDB's specifications pass?
     #[cfg(feature = "conform")]
     Conform(conform::Arguments),
-    /// Start a mock MongoDB server with fail points and faults
+    /// What does a client do when its server fails? A mock MongoDB server with fail points and faults
     Endpoint(endpoint::Arguments),
     /// Print a completion script for a shell
     Completions(completions::Arguments),
@@ -88,6 +93,7 @@ pub fn main() -> ExitCode {
         Command::Explain(arguments) => replay::explain_command::run(arguments),
         Command::Predict(arguments) => replay::predict_command::run(arguments),
         Command::Replay(arguments) => replay::replay(*arguments),
+        Command::Draw(arguments) => replay::draw_command::run(arguments),
         Command::Record(arguments) => record::run(&arguments),
         Command::Check(arguments) => check::run(&arguments),
         #[cfg(feature = "conform")]

@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use cenote_core::error::OneLine;
-use cenote_replay::text::span;
+use cenote_replay::text::{self, span};
+use terminal_size::{Width, terminal_size_of};
 
 use super::Failure;
 
@@ -86,7 +87,19 @@ fn place(path: &Path) -> Option<PathBuf> {
     Some(folder.join(path.file_name()?))
 }
 
-/// Rows as lines, below a heading whose columns are separated by `|`: texts begin and numbers end below each other.
+/// A text of paragraphs, as wide as the terminal.
+pub(super) fn wrapped(text: &str) -> String {
+    text::wrapped(text, width().unwrap_or(text::PAGE))
+}
+
+/// The columns of the terminal, if standard output is one.
+fn width() -> Option<usize> {
+    let (Width(width), _) = terminal_size_of(io::stdout())?;
+    Some(usize::from(width).max(40))
+}
+
+/// Rows as lines, below a heading whose columns are separated by `|`: texts begin and numbers end below each other. The last
+/// columns go where the terminal has no room for them.
 pub(super) fn table(
     head: &str,
     rows: impl IntoIterator<Item = Vec<String>>,
@@ -99,7 +112,11 @@ pub(super) fn table(
         let cells = rows.iter().filter_map(|row| row.get(column));
         cells.map(|cell| cell.chars().count()).max().unwrap_or_default()
     };
-    let widths: Vec<_> = (0..names.len()).map(width).collect();
+    let mut widths: Vec<_> = (0..names.len()).map(width).collect();
+    let room = self::width().unwrap_or(usize::MAX);
+    while widths.len() > 1 && widths.iter().sum::<usize>() + 2 * (widths.len() - 1) > room {
+        widths.pop();
+    }
     let line = |row: &Vec<String>| {
         let cells = row.iter().zip(&widths).zip(&names).map(|((cell, width), name)| {
             if is_text(name) { format!("{cell:<width$}") } else { format!("{cell:>width$}") }

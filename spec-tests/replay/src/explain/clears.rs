@@ -6,12 +6,12 @@ use std::time::Duration;
 use cenote_core::pool::{Action, CheckOutError, Event, Input, Instant, WaiterId};
 use cenote_core::trace::Cause;
 
+use super::list;
 use super::wait::Counts;
-use super::{list, paragraph};
 use crate::clock::Clock;
 use crate::holders::Activity;
 use crate::step_reader::View;
-use crate::text::{counted, grouped, span};
+use crate::text::{counted, grouped, paragraph, span};
 use crate::topology::Reason;
 
 /// The clears of a trace.

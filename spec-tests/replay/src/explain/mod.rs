@@ -21,31 +21,6 @@ pub use story::Story;
 pub use summary::Findings;
 pub use wait::{Counts, Failure, Obstacle, Outcome, Wait};
 
-/// A text in lines, all of which begin in the same column. A line does not end at a no-break space.
-pub fn paragraph(out: &mut String, head: &str, text: &str) {
-    let indent = head.chars().count();
-    let (mut line, mut is_empty) = (head.to_owned(), true);
-    for word in text.split(' ') {
-        if !is_empty && line.chars().count() + 1 + word.chars().count() > WIDTH {
-            out.push_str(&line.replace(NO_BREAK, " "));
-            out.push('\n');
-            (line, is_empty) = (" ".repeat(indent), true);
-        }
-        if !is_empty {
-            line.push(' ');
-        }
-        line.push_str(word);
-        is_empty = false;
-    }
-    out.push_str(&line.replace(NO_BREAK, " "));
-    out.push('\n');
-}
-
-const NO_BREAK: char = '\u{a0}';
-
-/// The width of a terminal.
-const WIDTH: usize = 100;
-
 /// The first of `count` items, in brackets.
 fn list(items: impl Iterator<Item = String>, count: u64) -> String {
     let items: Vec<_> = items.collect();

@@ -9,13 +9,12 @@ use std::time::Duration;
 
 use cenote_core::pool::{Action, CheckOutError, Event, Health, Input, Instant, Snapshot, WaiterId};
 
-use super::paragraph;
 use super::wait::{Counts, Obstacle};
 use crate::clock::Clock;
 use crate::filter::connection_of;
 use crate::holders::{Activity, Request};
 use crate::step_reader::View;
-use crate::text::{counted, failure, grouped, span};
+use crate::text::{counted, failure, grouped, paragraph, span};
 use crate::topology::ServerHistory;
 
 /// Follows one request through a replay.

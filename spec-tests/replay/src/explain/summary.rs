@@ -10,13 +10,12 @@ use cenote_core::trace::TraceHeader;
 
 use super::analysis::{Analysis, Group, Members, Requests, Use};
 use super::leaks::{Ended, Leaks};
-use super::paragraph;
 use super::statistics::{Intervals, Quantiles, Sample};
 use super::wait::{Counts, Failure, Obstacle, Outcome, Wait};
 use crate::clock::Clock;
 use crate::holders::{Activity, Holders};
 use crate::step_reader::StepReader;
-use crate::text::{counted, grouped, span};
+use crate::text::{counted, grouped, paragraph, span};
 use crate::topology::{Reason, ServerHistory};
 
 /// The result of an [`Analysis`].
@@ -185,11 +184,8 @@ impl Findings {
             return "no request waited\n".to_owned();
         }
         let mut text = String::new();
-        let _ = writeln!(
-            text,
-            "{:<11}{:<9} {:<13} {:<13} in the way in the end; requests ahead at first",
-            "longest", "waited", "from", "outcome"
-        );
+        let columns = format!("{:<11}{:<9} {:<13} {:<13} ", "longest", "waited", "from", "outcome");
+        paragraph(&mut text, &columns, "in the way in the end; requests ahead at first");
         for wait in self.slowest.iter().take(at_most) {
             let outcome = match &wait.outcome {
                 Outcome::Served(number) => format!("got c{number}"),
@@ -200,15 +196,14 @@ impl Findings {
                 Some(ahead) if ahead > 0 => format!("; {} ahead", grouped(ahead)),
                 Some(_) | None => String::new(),
             };
-            let line = format!(
-                "  {:<8} {:<9} {:<13} {:<13} {}{ahead}",
+            let columns = format!(
+                "  {:<8} {:<9} {:<13} {:<13} ",
                 wait.waiter.to_string(),
                 span(wait.duration()),
                 self.clock.short(wait.asked),
-                outcome,
-                wait.in_the_way()
+                outcome
             );
-            let _ = writeln!(text, "{}", line.trim_end());
+            paragraph(&mut text, &columns, &format!("{}{ahead}", wait.in_the_way()));
         }
         text
     }
@@ -256,12 +251,12 @@ impl Findings {
         let quantiles = |name: &str, quantiles: &Quantiles, text: &mut String| {
             if let (Some(median), Some(high)) = (quantiles.median(), quantiles.at(99)) {
                 let longest = quantiles.longest().map_or(String::new(), span);
-                let _ = writeln!(
-                    text,
-                    "{name:<11}{} at the median, {} at the 99th percentile, {longest} at the longest",
+                let told = format!(
+                    "{} at the median, {} at the 99th percentile, {longest} at the longest",
                     span(median),
                     span(high)
                 );
+                paragraph(text, &format!("{name:<11}"), &told);
             }
         };
         quantiles("waits", &self.waits, text);
@@ -270,13 +265,11 @@ impl Findings {
             paragraph(text, "connecting ", &line);
         }
         if self.analysis.refused > 0 {
-            let _ = writeln!(
-                text,
-                "{:<11}{} refused by the pool: a bug of the program that recorded; --shrink misuse \
-                 finds it",
-                "misuse",
+            let told = format!(
+                "{} refused by the pool: a bug of the program that recorded; --shrink misuse finds it",
                 counted(self.analysis.refused, "input was", "inputs were")
             );
+            paragraph(text, "misuse     ", &told);
         }
         if self.analysis.lost > 0 {
             let lost = counted(self.analysis.lost, "input was", "inputs were");

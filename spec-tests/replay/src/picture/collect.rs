@@ -135,8 +135,9 @@ impl Collector {
         rows::assign(&mut self.picture.waits);
         let clears =
             (1..=findings.clear_count().min(CLEARS_MAX) as u64).map(|it| findings.clear(it));
-        self.picture.clears = clears.map(Option::unwrap_or_default).collect();
-        self.picture.summary = findings.summary();
+        let told = |text: String| text::wrapped(&text, text::PAGE);
+        self.picture.clears = clears.map(|clear| told(clear.unwrap_or_default())).collect();
+        self.picture.summary = told(findings.summary());
         self.picture.utc_offset = clock.utc_offset().minutes();
         self.texts.index("", "");
         self.picture.texts = self.texts.into_list();

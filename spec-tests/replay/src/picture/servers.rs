@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use crate::clock::Clock;
 use crate::json::seconds;
+use crate::text::{PAGE, wrapped};
 use crate::topology::{History, Span, summary, verdict};
 
 /// For the page: the servers in the order in which they were found, and what each was.
@@ -38,7 +39,7 @@ pub(super) fn servers(history: &History, clock: &Clock) -> Value {
             "text": change.to_string(),
         })).collect::<Vec<_>>(),
         "verdict": verdict(history, clock),
-        "summary": summary(history, clock, CHANGES),
+        "summary": wrapped(&summary(history, clock, CHANGES), PAGE),
     })
 }
 

@@ -11,8 +11,7 @@ use cenote_core::trace::topology::{SelectionOutcome, SelectionRecord};
 use super::change::{Change, Effect};
 use super::history::{History, Span};
 use crate::clock::Clock;
-use crate::explain::paragraph;
-use crate::text::{counted, span};
+use crate::text::{counted, paragraph, span};
 
 /// What happened, on one screen: elections, times without a primary, requests for a server that waited,
 /// what each server was for how long, and the changes.

@@ -8,8 +8,7 @@ use cenote_core::pool::Instant;
 use cenote_core::trace::TraceHeader;
 use cenote_replay::clock::{self, Clock, TimePoint, UtcOffset};
 use cenote_replay::condition::Condition;
-use cenote_replay::explain::paragraph;
-use cenote_replay::filter::{self, Names};
+use cenote_replay::filter;
 use cenote_replay::shrink::Property;
 use cenote_replay::topology::{History, ServerHistory};
 use cenote_replay::what_if::{Goal, Grid, Loop};
@@ -22,15 +21,16 @@ use crate::command::output::expect_different;
 
 /// Arguments of `cenote replay`.
 #[derive(Clone, Debug, Default, clap::Args)]
-#[command(after_help = after_help())]
+#[command(after_help = EXAMPLES)]
+#[command(group = ArgGroup::new("predicted").args(["what_if", "advise"]))]
+#[command(group = ArgGroup::new("explained").multiple(true).args(["explain", "slowest", "leaks", "clears", "clear"]))]
 #[command(group = ArgGroup::new(WAY).args(["step", "diff", "shrink"]))]
 #[command(group = ArgGroup::new(RECORDED).multiple(true).args([
     "step", "diff", "shrink", "explain", "slowest", "leaks", "clears", "clear", "quiet", "perfetto", "beside",
     "events", "until", "connection", "waiter", "type", "from", "to",
 ]))]
 pub(in crate::command) struct Arguments {
-    /// Trace file; `-` is standard input. Several traces of one client, or the folder that has them: of its
-    /// pools and of its topology
+    /// A trace; `-` is standard input. Or those of one client: files, or their folder
     #[arg(value_name = "TRACE", required = true)]
     pub(super) traces: Vec<PathBuf>,
     /// The one of a pool that is looked at, or that of a topology.
@@ -49,7 +49,7 @@ pub(in crate::command) struct Arguments {
     #[arg(long)]
     pub(super) lenient: bool,
 
-    /// Only print the number of steps, and whether everything recorded matches
+    /// Only the number of steps, and whether what was recorded matches
     #[arg(long, short, help_heading = PRINTED)]
     pub(super) quiet: bool,
     /// Print one JSON object per step
@@ -71,7 +71,7 @@ pub(in crate::command) struct Arguments {
     pub(super) leaks: bool,
     /// For leaks: longer than this many seconds [default: leakDetectionThreshold of the trace, or 20
     /// times the median use]
-    #[arg(long, value_name = "SECONDS", value_parser = duration, hide = true)]
+    #[arg(long, value_name = "SECONDS", value_parser = duration, requires = "explained", hide = true)]
     pub(super) longer_than: Option<Duration>,
     /// What each clear did, in a line
     #[arg(long, conflicts_with_all = ["quiet", "json"], hide = true)]
@@ -87,7 +87,7 @@ pub(in crate::command) struct Arguments {
     /// Everything instead of a screenful; with --explain: one line, or JSON object, per failed check-out
     #[arg(long, hide = true)]
     pub(super) all: bool,
-    /// Show and read wall-clock times with this offset from UTC, as in +02:00
+    /// Wall-clock times with this offset, as in +02:00
     #[arg(
         long,
         value_name = "OFFSET",
@@ -98,8 +98,8 @@ pub(in crate::command) struct Arguments {
     )]
     pub(super) utc_offset: UtcOffset,
 
-    /// Stop after the first step where this holds: waiting>100, event=ConnectionCheckOutFailed,
-    /// input=Clear, action=ReportLeak, status=paused, step=40, at=1.5, at=03:07:12
+    /// Stop after the first step where this holds: waiting>100, event=ConnectionClosed, input=Clear,
+    /// action=ReportLeak, status=paused, step=40, at=1.5, at=03:07:12
     #[arg(long, value_name = "COND", help_heading = CHOSEN)]
     pub(super) until: Option<Condition>,
     /// Only steps about this connection; repeatable
@@ -108,8 +108,7 @@ pub(in crate::command) struct Arguments {
     /// Only steps about this request; repeatable
     #[arg(long, value_name = "NUMBER", help_heading = CHOSEN)]
     pub(super) waiter: Vec<u64>,
-    /// Only steps with this input, event or action, listed below; repeatable. ReportLeak: a connection held
-    /// too long
+    /// Only steps with this input, event or action, such as Clear; repeatable
     #[arg(long, value_name = "NAME", value_parser = filter::known_type, help_heading = CHOSEN)]
     pub(super) r#type: Vec<String>,
     /// Only steps from this time on: seconds since the start (1.5), 03:07:12, or 2026-01-01T03:07:12
@@ -120,18 +119,18 @@ pub(in crate::command) struct Arguments {
     pub(super) to: Option<TimePoint>,
 
     /// Write a page that shows the trace: one file, for any browser, without a network
-    #[arg(long, value_name = "FILE", conflicts_with = WAY, help_heading = INSTEAD)]
+    #[arg(long, value_name = "FILE", conflicts_with = WAY, hide = true)]
     pub(super) html: Option<PathBuf>,
     /// With --html: draw this trace beside the first, with the same times since the start in view
-    #[arg(long, value_name = "OTHER", requires = "html", help_heading = INSTEAD)]
+    #[arg(long, value_name = "OTHER", requires = "html", hide = true)]
     pub(super) beside: Option<PathBuf>,
     /// Write JSON for ui.perfetto.dev and chrome://tracing; packed if the name ends in .gz
-    #[arg(long, value_name = "FILE", conflicts_with = WAY, help_heading = INSTEAD)]
+    #[arg(long, value_name = "FILE", conflicts_with = WAY, hide = true)]
     pub(super) perfetto: Option<PathBuf>,
-    /// Step forwards and backwards with commands from standard input; through all traces of a client in one order
+    /// Step forwards and backwards, by commands from standard input
     #[arg(long, conflicts_with_all = ["json", "explain"], help_heading = INSTEAD)]
     pub(super) step: bool,
-    /// Print the first difference from another trace; with two folders, of each trace from that of its name
+    /// The first difference from another trace, or from those of another folder
     #[arg(
         long,
         value_name = "OTHER",
@@ -139,9 +138,8 @@ pub(in crate::command) struct Arguments {
         help_heading = INSTEAD
     )]
     pub(super) diff: Option<PathBuf>,
-    /// Remove inputs while this still happens: misuse (a refused input), invariant, model (a difference
-    /// from the reference model), the name of an event, or a
-    /// condition as in --until
+    /// Remove inputs while this still happens: misuse (a refused input), invariant, model, an event, or a condition as
+    /// in --until
     #[arg(
         long,
         value_name = "PROPERTY",
@@ -166,9 +164,9 @@ pub(in crate::command) struct Arguments {
     pub(super) advise: Option<Goal>,
     /// How callers come: open, whatever happens to others; or closed, some time after their last request
     /// ended [default: what fits better]
-    #[arg(long, value_name = "LOOP", hide = true)]
+    #[arg(long, value_name = "LOOP", requires = "predicted", hide = true)]
     pub(super) callers: Option<Loop>,
-    /// File for the shrunk trace; for the traces of a client the folder
+    /// File for the shrunk trace, folder for several
     #[arg(long, value_name = "FILE", requires = "shrink", help_heading = INSTEAD)]
     pub(super) out: Option<PathBuf>,
 }
@@ -202,35 +200,14 @@ const PRINTED: &str = "Output, instead of one line per step";
 const CHOSEN: &str = "Which steps";
 const INSTEAD: &str = "Other outputs";
 
-fn after_help() -> String {
-    let names = Names::ALL.map(|names| {
-        let [of_pools, of_topologies] = names.of_traces().map(|names| names.join(", "));
-        let mut told = format!("{names:?} (--type, {}=):\n", names.word());
-        paragraph(&mut told, "  ", &of_pools);
-        paragraph(&mut told, "  of a topology: ", &of_topologies);
-        told
-    });
-    format!("{EXAMPLES}\n{}\n{STATUS}", names.concat())
-}
-
 const EXAMPLES: &str = "\
-`cenote explain` says why requests waited or failed, `cenote predict` what other options would have done.
-
 Examples:
-  cenote replay incident.bson --quiet            does it agree with what was recorded?
-  cenote replay incident.bson --html page.html   a picture
-  cenote replay traces/                          all traces of a client: what changed, and what came of it
-  cenote replay traces/ --html page.html         servers and pools in one picture
-  cenote replay traces/topology.bson             what changed in the topology
-  cenote replay before.bson --beside after.bson --html both.html
+  cenote replay traces/ --quiet
   cenote replay incident.bson --until 'waiting>100' --waiter 17
-  cenote replay incident.bson --shrink event=ConnectionCheckOutFailed --out small.bson
+  cenote replay incident.bson --shrink event=ConnectionClosed --out s.bson
   cenote replay incident.bson --json --events | cenote check -
-";
 
-const STATUS: &str = "\
-Exit status: 0 everything recorded agrees, and no input was refused; 1 it does not, an input was refused,
-or a condition was not met; 2 bad usage, or an unreadable trace.";
+Exit status 1: something differs, was refused, or was not met.";
 
 impl Arguments {
     /// The part of a trace with this header that was asked for.
@@ -251,8 +228,13 @@ impl Arguments {
     /// The command that does the same, of which these were options.
     pub(super) fn moved_to(&self) -> Option<&'static str> {
         let is_predicted = self.what_if.is_some() || self.advise.is_some();
-        let explains = self.explains().then_some("cenote explain");
-        if is_predicted { Some("cenote predict") } else { explains }
+        if is_predicted {
+            Some("cenote predict")
+        } else if self.html.is_some() || self.perfetto.is_some() {
+            Some("cenote draw")
+        } else {
+            self.explains().then_some("cenote explain")
+        }
     }
 
     /// Whether an explanation was asked for. One line per failed check-out, and JSON about one request, are

@@ -9,7 +9,7 @@ use super::Arguments;
 use super::played::Played;
 use crate::command::Failure;
 use crate::command::input::at;
-use crate::command::output::tell;
+use crate::command::output::{tell, wrapped};
 
 /// Replays the trace once, and prints what was asked for.
 pub(super) fn explain(arguments: &Arguments, out: &mut impl Write) -> Result<bool, Failure> {
@@ -41,7 +41,7 @@ pub(super) fn explain(arguments: &Arguments, out: &mut impl Write) -> Result<boo
     let mut screen = Screen::new(arguments.all);
     for (waiter, story) in &stories {
         if let Some(text) = story.tell(if arguments.all { usize::MAX } else { STORY }) {
-            screen.print(&text, out)?;
+            screen.print(&wrapped(&text), out)?;
         } else {
             tell(format_args!("cenote: {}: there is no request w{waiter}", path.display()));
             good = false;
@@ -62,18 +62,18 @@ pub(super) fn print_findings(
 ) -> Result<bool, Failure> {
     let (mut good, lines) = (true, if arguments.all { usize::MAX } else { LINES });
     if let Some(count) = arguments.slowest {
-        out.write_all(findings.slowest(count).as_bytes())?;
+        out.write_all(wrapped(&findings.slowest(count)).as_bytes())?;
     }
     if arguments.leaks {
-        out.write_all(findings.leaks(lines).as_bytes())?;
+        out.write_all(wrapped(&findings.leaks(lines)).as_bytes())?;
     }
     if arguments.clears {
-        out.write_all(findings.clears(lines).as_bytes())?;
+        out.write_all(wrapped(&findings.clears(lines)).as_bytes())?;
     }
     let mut screen = Screen::new(arguments.all);
     for &number in &arguments.clear {
         if let Some(text) = findings.clear(number) {
-            screen.print(&text, out)?;
+            screen.print(&wrapped(&text), out)?;
         } else {
             let count = findings.clear_count();
             tell(format_args!("cenote: {}: there is no clear {number} of {count}", path.display()));
@@ -84,7 +84,7 @@ pub(super) fn print_findings(
     if arguments.wants_summary() && arguments.json {
         writeln!(out, "{}", findings.json(KEPT))?;
     } else if arguments.wants_summary() {
-        out.write_all(findings.summary().as_bytes())?;
+        out.write_all(wrapped(&findings.summary()).as_bytes())?;
     }
     out.flush()?;
     Ok(good)

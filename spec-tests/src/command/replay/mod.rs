@@ -2,6 +2,7 @@
 
 mod arguments;
 mod draw;
+pub(super) mod draw_command;
 mod explain;
 pub(super) mod explain_command;
 mod played;

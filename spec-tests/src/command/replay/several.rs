@@ -19,7 +19,7 @@ use super::topology::{self, Applies, CHANGES};
 use super::{Arguments, compare, draw, open, read};
 use crate::command::Failure;
 use crate::command::input::at;
-use crate::command::output::{shown, tell};
+use crate::command::output::{shown, tell, wrapped};
 
 pub(super) fn run(
     arguments: &Arguments,
@@ -59,7 +59,7 @@ fn explain_each(
 ) -> Result<bool, Failure> {
     if let Some(history) = &arguments.topology {
         let clock = topology::clock(arguments, &history.header);
-        writeln!(out, "{}", summary(history, &clock, CHANGES))?;
+        writeln!(out, "{}", wrapped(&summary(history, &clock, CHANGES)))?;
     }
     let mut good = true;
     for (number, pool) in pools.iter().enumerate() {

@@ -15,6 +15,7 @@ use super::played::is_met;
 use super::{Arguments, compare, ended_early, open, read};
 use crate::command::Failure;
 use crate::command::input::at;
+use crate::command::output::wrapped;
 
 /// How many changes the summary lists.
 pub(super) const CHANGES: usize = 20;
@@ -68,7 +69,7 @@ fn explain(arguments: &Arguments, out: &mut impl Write) -> Result<bool, Failure>
     let (history, good) = load(arguments)?;
     let lines = if arguments.all { usize::MAX } else { CHANGES };
     let clock = clock(arguments, &history.header);
-    out.write_all(summary(&history, &clock, lines).as_bytes())?;
+    out.write_all(wrapped(&summary(&history, &clock, lines)).as_bytes())?;
     Ok(good)
 }
 

@@ -4,7 +4,7 @@ use std::io::{self, BufReader, Write};
 use std::time::Duration;
 
 use cenote_core::pool::PoolOptions;
-use cenote_replay::text::{counted, grouped, span};
+use cenote_replay::text::{counted, grouped, paragraph, span};
 use cenote_replay::what_if::{
     ASSUMED_OPENING, Advice, Assumptions, Change, Doubt, Fit, Goal, Grid, Loop, Need, Outcome,
     Prediction, ServerLimit, Setting, Workload,
@@ -15,7 +15,7 @@ use super::draw::draw_beside;
 use super::{Arguments, read};
 use crate::command::Failure;
 use crate::command::input::{at, open};
-use crate::command::output::{printable, shown, table};
+use crate::command::output::{printable, shown, table, wrapped};
 
 /// A trace and what is assumed about its callers.
 struct Case {
@@ -135,14 +135,11 @@ impl Case {
         let Self { workload, fit, .. } = self;
         let requests = counted(workload.recorded().requests(), "request", "requests");
         let address = workload.address().unwrap_or("a pool");
-        writeln!(
-            out,
-            "{:<10} {}: {requests} in {}",
-            if arguments.are_events { "events" } else { "trace" },
-            printable(address),
-            span(workload.duration())
-        )?;
-        writeln!(out, "options    {}", options(workload.options()))?;
+        let mut text = String::new();
+        let mut tell = |name: &str, told: &str| paragraph(&mut text, &format!("{name:<11}"), told);
+        let pool = format!("{}: {requests} in {}", printable(address), span(workload.duration()));
+        tell(if arguments.are_events { "events" } else { "trace" }, &pool);
+        tell("options", &options(workload.options()));
         let assumed = match self.by {
             Loop::Open => "come whatever happens to others (an open loop)".to_owned(),
             Loop::Closed => format!(
@@ -157,28 +154,24 @@ impl Case {
         } else {
             "as assumed, although the other fits better"
         };
-        writeln!(out, "callers    {assumed}, {why}")?;
+        tell("callers", &format!("{assumed}, {why}"));
         if workload.others() > 0 {
             let others = counted(workload.others() as u64, "other pool", "other pools");
-            writeln!(
-                out,
-                "others     {others} in these events: write those of each pool into a file of its own"
-            )?;
+            let advice = "write those of each pool into a file of its own";
+            tell("others", &format!("{others} in these events: {advice}"));
         }
         for doubt in &self.doubts {
-            writeln!(out, "{:<10} {doubt}", doubt.name())?;
+            tell(doubt.name(), &doubt.to_string());
         }
         if !workload.has_openings() {
             let assumed = span(ASSUMED_OPENING);
-            writeln!(
-                out,
-                "assumed    {assumed} to establish a connection: none is seen established"
-            )?;
+            let told = format!("{assumed} to establish a connection: none is seen established");
+            tell("assumed", &told);
         }
         if workload.has_gaps() {
-            writeln!(out, "gaps       only what follows the last gap of the trace counts")?;
+            tell("gaps", "only what follows the last gap of the trace counts");
         }
-        writeln!(out)
+        writeln!(out, "{}", wrapped(&text))
     }
 
     fn print(
@@ -192,12 +185,12 @@ impl Case {
         let predicted = predictions.iter().map(|(change, it)| row(&change.to_string(), it));
         let rows = [row("as recorded", &recorded)].into_iter().chain(predicted);
         out.write_all(table(head, rows, str::is_empty).as_bytes())?;
-        writeln!(
-            out,
-            "\nwaits are those of all requests until their outcome; of {} draws the median, or the least\n\
-             and the most if they are more than a tenth of it apart",
+        let meant = format!(
+            "\nwaits are those of all requests until their outcome; of {} draws the median, or the least and \
+             the most if they are more than a tenth of it apart",
             Assumptions::DRAWS
-        )?;
+        );
+        out.write_all(wrapped(&meant).as_bytes())?;
         let mut all = predictions.iter();
         if all.any(|(change, it)| self.depends_on_loop(asked, change, it)) {
             let other = if self.by == Loop::Open { Loop::Closed } else { Loop::Open };

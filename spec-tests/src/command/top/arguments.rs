@@ -19,8 +19,8 @@ pub(in crate::command) struct Arguments {
     /// Show only this pool, by its number or its address
     #[arg(long, value_name = "POOL")]
     pub(super) pool: Option<String>,
-    /// Sort the table by this column
-    #[arg(long, value_enum, value_name = "COLUMN", default_value_t = Column::Waiting)]
+    /// Sort by this column, of those below
+    #[arg(long, value_enum, value_name = "COLUMN", default_value_t = Column::Waiting, hide_possible_values = true)]
     pub(super) sort: Column,
     /// Look every S seconds; rates are over that time
     #[arg(long, value_name = "S", default_value = "1", value_parser = seconds)]
@@ -32,9 +32,17 @@ pub(in crate::command) struct Arguments {
 }
 
 const KEYS: &str = "\
+Columns:
+  #, pool       number and address        status    REC: it is recorded
+  in-use        checked out               idle      can be checked out
+  pending       being opened              max       maxPoolSize; - no limit
+  waiting       without a connection      longest-wait   of one of them
+  outs/s        check-outs that succeed   fails/s   and that fail, a second
+  failures      check-outs that failed    clears    of the pool
+
 Keys:
-  up, down     select a pool         left, right  sort by another column   r  reverse the order
-  Enter        open the pool         Esc          back to the table
+  up, down     select a pool          left, right  sort by another column
+  Enter, Esc   open the pool, close   r            reverse the order
   s            write a snapshot of everything shown, as JSON
   d            dump the flight recorder of the pool, for `cenote replay`
   R            record the pool from now on; again to stop

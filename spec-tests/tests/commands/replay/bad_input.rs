@@ -132,7 +132,7 @@ fn check(folder: &Folder, broken: &Broken, counts: bool, expected: &str) {
     assert_eq!(String::from_utf8_lossy(&lenient.stderr).trim_end(), error);
     // Two lines say what it is.
     assert_eq!(String::from_utf8_lossy(&lenient.stdout).lines().count(), 2 + broken.steps);
-    let drawn = cenote(&["replay", path, "--lenient", "--html", text(&page)]);
+    let drawn = cenote(&["draw", path, "--lenient", "--html", text(&page)]);
     let drawn = String::from_utf8_lossy(&drawn.stdout).into_owned();
     assert!(drawn.starts_with(&format!("{} steps drawn in", broken.steps)), "{drawn}");
     std::fs::remove_file(page).expect("a page");
@@ -234,7 +234,7 @@ fn a_trace_gives_no_orders_to_a_terminal_and_does_not_break_its_page() {
     let whole: Vec<u8> = parts.documents.iter().flat_map(bytes).collect();
     std::fs::write(&path, whole).expect("a file");
     let page = folder.path("page\u{1b}[31m.html");
-    let drawn = good(&["replay", text(&path), "--html", text(&page)]);
+    let drawn = good(&["draw", text(&path), "--html", text(&page)]);
     let missing = bad(&["replay", text(&folder.path("\u{1b}[31m\nnone"))]).1;
     let printed = good(&["replay", text(&path), "--json"]);
     for shown in [drawn, missing, printed, good(&["replay", text(&path)])] {

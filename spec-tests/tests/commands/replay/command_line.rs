@@ -4,8 +4,6 @@
 use std::fs::File;
 use std::process::{Command, Stdio};
 
-use cenote_replay::filter::Names;
-
 use super::{Folder, bad, cenote, command, good, text};
 
 const COMMANDS: &[&str] = &[
@@ -13,6 +11,7 @@ const COMMANDS: &[&str] = &[
     #[cfg(unix)]
     "top",
     "explain",
+    "draw",
     "predict",
     "replay",
     "record",
@@ -89,17 +88,46 @@ fn every_command_tells_what_it_is_for_in_lines_that_fit() {
         assert!(!good(&[command, "-h"]).is_empty());
         let widest = help.lines().max_by_key(|line| line.chars().count()).expect("a line");
         assert!(widest.chars().count() <= 100, "{command}: {widest}");
+        assert!(help.lines().count() <= 48, "{command} takes more than two screens: {help}");
     }
     assert!(good(&["--version"]).starts_with("cenote "));
 }
 
 #[test]
-fn the_names_of_steps_are_in_the_help() {
-    let help = good(&["replay", "--help"]);
-    let listed: Vec<_> = help.split([' ', ',', '\n']).collect();
-    for names in Names::ALL {
-        assert!(help.contains(&format!("{names:?} (")));
-        assert!(names.known().all(|name| listed.contains(&name)), "{names:?}: {help}");
+fn what_other_commands_do_is_still_an_option_of_replay() {
+    let folder = Folder::new();
+    let page = folder.path("page.html");
+    let trace = folder.record("incident.bson", "--case too-small");
+    let trace = text(&trace);
+    for (options, now) in [
+        (&["--explain"][..], "explain"),
+        (&["--what-if", "maxPoolSize=20"], "predict"),
+        (&["--html", text(&page)], "draw"),
+    ] {
+        let output = cenote(&[&["replay", trace], options].concat());
+        let hint =
+            format!("cenote: that is `cenote {now}` now; the next release has it there alone\n");
+        assert_eq!(String::from_utf8_lossy(&output.stderr), hint);
+        assert!(output.status.success());
+        let same = if now == "explain" { &[][..] } else { options };
+        let moved = good(&[&[now, trace][..], same].concat());
+        assert_eq!(moved, String::from_utf8_lossy(&output.stdout));
+    }
+}
+
+#[test]
+fn options_without_what_they_modify_are_refused() {
+    for options in [
+        &["replay", "--longer-than", "1"][..],
+        &["replay", "--callers", "open"],
+        &["replay", "--events"],
+        &["draw", "--beside", "other.bson"],
+        &["draw"],
+        &["predict", "--callers", "open"],
+    ] {
+        let (status, error) = bad(&[options, &["trace.bson"]].concat());
+        assert_eq!(status, 2, "{error}");
+        assert!(error.contains("the following required arguments were not provided"), "{error}");
     }
 }
 

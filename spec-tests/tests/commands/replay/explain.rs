@@ -271,7 +271,7 @@ fn what_waits_because_the_pool_backs_off_is_explained() {
     let folder = Folder::new();
     let trace = folder.record("trace.bson", "--case overloaded");
     let page = folder.path("picture.html");
-    good(&["replay", text(&trace), "--html", text(&page)]);
+    good(&["draw", text(&trace), "--html", text(&page)]);
     let page = std::fs::read_to_string(page).expect("it was written");
     assert!(page.contains("; the pool backs off until 1.66"), "no mark of a backoff");
 }

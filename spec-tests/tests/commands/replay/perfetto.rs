@@ -13,7 +13,7 @@ fn perfetto_gets_what_the_trace_event_format_asks_for() {
     let folder = Folder::new();
     let trace = folder.traffic("a.bson");
     let file = folder.path("a.json");
-    let said = good(&["replay", text(&trace), "--perfetto", text(&file)]);
+    let said = good(&["draw", text(&trace), "--perfetto", text(&file)]);
     assert!(said.starts_with("3000 steps for https://ui.perfetto.dev in "), "{said}");
     let json = std::fs::read(&file).expect("a file");
     let all: Value = serde_json::from_slice(&json).expect("JSON");
@@ -24,7 +24,7 @@ fn perfetto_gets_what_the_trace_event_format_asks_for() {
     }
     seen.check();
     let packed = folder.path("a.json.gz");
-    good(&["replay", text(&trace), "--perfetto", text(&packed)]);
+    good(&["draw", text(&trace), "--perfetto", text(&packed)]);
     let unpacked = Command::new("gzip").args(["-dc", text(&packed)]).output().expect("gzip");
     assert!(unpacked.status.success() && unpacked.stdout == json, "packed by gzip");
 }

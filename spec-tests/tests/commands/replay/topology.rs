@@ -387,7 +387,7 @@ fn what_is_cut_is_read_up_to_there() {
             assert_eq!(printed.contains(expected), status == 0 || source == &topology, "{printed}");
         }
         let page = folder.path("page.html");
-        let output = cenote(&[&["replay", text(&client), "--html", text(&page)], more].concat());
+        let output = cenote(&[&["draw", text(&client), "--html", text(&page)], more].concat());
         assert_eq!((output.status.code(), page.exists()), (Some(status), status == 0));
     }
     let mut damaged = whole;

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Folder, good, refused, text};
+use super::{Folder, flat, good, refused, text};
 
 fn incident(folder: &Folder, case: &str) -> String {
     text(&folder.record("incident.bson", &format!("--case {case}"))).to_owned()
@@ -58,7 +58,7 @@ fn events_tell_what_they_know() {
     let created = r#"{"at":6,"type":"ConnectionPoolCreated","address":"a:1","options":OPTIONS}"#;
     let created = created.replace("OPTIONS", options);
     let path = folder.write("events.jsonl", &format!("{created}\n{events}"));
-    let told = good(&["predict", text(&path), "--what-if", "maxPoolSize=2"]);
+    let told = flat(&good(&["predict", text(&path), "--what-if", "maxPoolSize=2"]));
     let options =
         "maxPoolSize unlimited, minPoolSize 2, maxConnecting 5, waitQueueTimeoutMS 1500, ";
     assert!(told.contains(options), "{told}");
@@ -110,7 +110,8 @@ fn events_of_any_listener_are_predicted() {
 fn the_other_loop_can_be_assumed() {
     let folder = Folder::new();
     let trace = incident(&folder, "too-small");
-    let told = good(&["replay", &trace, "--what-if", "maxPoolSize=20", "--callers", "closed"]);
+    let told = ["replay", &trace, "--what-if", "maxPoolSize=20", "--callers", "closed"];
+    let told = flat(&good(&told));
     assert!(told.contains("that come again some time after their last request ended"), "{told}");
     assert!(told.contains("as assumed, although the other fits better"), "{told}");
 }
