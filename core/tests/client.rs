@@ -79,7 +79,7 @@ fn servers_are_shown_with_what_may_be_done() {
     let balancer = ServerStatus::new(address("b"), balancer, snapshot());
     let text = broken.to_string();
     let advice = broken.description.error.as_ref().and_then(ConnectionError::advice);
-    let shown = format!("TCP connect: connection refused ({})", advice.expect("advice"));
+    let shown = format!("connect: connection refused ({})", advice.expect("advice"));
     assert!(text.starts_with("a:27017: ") && text.contains(&shown), "{text}");
     assert!(text.ends_with(&format!(" [{}]", snapshot())), "{text}");
     let both = seen(&TopologyDescription::default(), [broken, balancer]);
@@ -108,7 +108,7 @@ fn servers_are_shown_with_all_that_selects_them() {
         Arc::new(ServerDescription::known(Arc::new(hello), round_trip, Instant::ORIGIN))
     };
     let status = ServerStatus::new(address("a"), described(&reply), snapshot());
-    let shown = "a:27017: RSSecondary of rs0, round trip 1.2ms, tags dc: ny, rack: 2 ";
+    let shown = "a:27017: RSSecondary of rs0, round trip 1.23ms, tags dc: ny, rack: 2 ";
     assert_eq!(status.to_string(), format!("{shown} [{}]", snapshot()));
     reply.append(bson::cstr!("hidden"), true);
     let hidden = ServerStatus::new(address("b"), described(&reply), snapshot());
@@ -116,7 +116,7 @@ fn servers_are_shown_with_all_that_selects_them() {
     assert_eq!(
         both,
         format!(
-            "Unknown: {shown}; b:27017: RSOther of rs0, round trip 1.2ms, tags dc: ny, rack: 2 "
+            "Unknown: {shown}; b:27017: RSOther of rs0, round trip 1.23ms, tags dc: ny, rack: 2 "
         )
     );
 }
@@ -150,7 +150,7 @@ fn events_are_shown_as_their_messages() {
     });
     let expected = format!(
         "Description changed for server db:27017 in topology with ID {id}. Previous description: Unknown: not \
-         checked yet. New description: Unknown: TCP connect: refused"
+         checked yet. New description: Unknown: connect: refused"
     );
     assert_eq!(changed, expected);
     let event = monitor::Event::ServerHeartbeatStarted {

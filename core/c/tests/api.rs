@@ -118,7 +118,7 @@ fn a_failure_has_its_texts_labels_and_cause() {
     assert_eq!(cenote_check_out(pool, 2, 1, 11, NEVER, 0), Status::Ok);
     let _ = actions(pool);
     assert_eq!(cenote_establish_failed(pool, 3, 1, cause), Status::Ok);
-    let message = "TCP connect: connection refused";
+    let message = "connect: connection refused";
     loop {
         let action = checked::next_action(pool).expect("a pool");
         if action.event == EventKind::ConnectionClosed as u32 {

@@ -308,8 +308,8 @@ const WARNINGS: [&str; 2] = [
 fn expected() -> [String; 13] {
     let server = "serverHost=db.example.com serverPort=27018";
     let error = match std::env::var(LogSettings::VARIABLE).as_deref() {
-        Ok("3") => "TCP...",
-        _ => "TCP connect: refused",
+        Ok("3") => "con...",
+        _ => "connect: refused",
     };
     [
         format!(" message=Connection pool created {server} maxPoolSize=2"),

@@ -348,7 +348,7 @@ fn check_trace(trace: TraceId, request: SpanId, server: &Endpoint) {
     let names = [check_out, establish].map(|span| span.name.as_ref());
     assert_eq!(names, ["check out", "establish"]);
     let names: Vec<_> = stages.iter().map(|stage| stage.name.as_ref()).collect();
-    let expected = ["name resolution", "TCP connect", "TLS handshake", "hello", "authentication"];
+    let expected = ["name resolution", "connect", "TLS handshake", "hello", "authentication"];
     assert_eq!(names, expected);
     let hello = stages[3];
     let took = hello.end_time.duration_since(hello.start_time).expect("forwards");

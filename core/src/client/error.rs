@@ -5,7 +5,7 @@ use thiserror::Error;
 
 use super::{InvalidReadPreference, Selector};
 use crate::address::ServerAddress;
-use crate::error::{OperationError, PoolError, RetryWrites};
+use crate::error::{OperationError, PoolError, RetryWrites, rounded};
 
 /// Why a call to a client failed.
 #[derive(Clone, Debug, Error)]
@@ -47,7 +47,7 @@ pub enum TimeLimit {
 #[non_exhaustive]
 pub enum SelectionError {
     /// `serverSelectionTimeoutMS` or `timeoutMS` ran out.
-    #[error("there was no {selector} within {after:?}: {servers}")]
+    #[error("there was no {selector} within {:?}: {servers}", rounded(*after))]
     TimedOut {
         /// The selector.
         selector: Selector,
@@ -87,7 +87,7 @@ impl SelectionError {
     #[must_use]
     pub fn reason(&self) -> String {
         match self {
-            Self::TimedOut { after, .. } => format!("there was none within {after:?}"),
+            Self::TimedOut { after, .. } => format!("there was none within {:?}", rounded(*after)),
             Self::Incompatible { .. } => {
                 "no server speaks a wire version of this client".to_owned()
             }
@@ -151,9 +151,11 @@ impl ClientError {
 
 impl fmt::Display for TimeLimit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Operation(limit) => write!(f, "the operation's {limit:?}"),
-            Self::ServerSelection(limit) => write!(f, "the {limit:?} of serverSelectionTimeoutMS"),
+        match *self {
+            Self::Operation(limit) => write!(f, "the operation's {:?}", rounded(limit)),
+            Self::ServerSelection(limit) => {
+                write!(f, "the {:?} of serverSelectionTimeoutMS", rounded(limit))
+            }
         }
     }
 }

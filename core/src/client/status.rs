@@ -150,7 +150,7 @@ fn written(topology: &TopologyDescription, servers: impl Iterator<Item = String>
 struct Seen<'a>(&'a ServerAddress, &'a ServerDescription);
 
 /// As in `db.example.com:27017: RSPrimary of rs0, round trip 1.2ms, tags dc: ny`, or
-/// `db.example.com:27017: Unknown: TCP connect: … (check host and port, …)`.
+/// `db.example.com:27017: Unknown: connect: … (check host and port, …)`.
 impl fmt::Display for Seen<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self(address, description) = self;

@@ -4,6 +4,7 @@ use core::time::Duration;
 use std::sync::Arc;
 
 use super::command::CommandError;
+use super::wait::rounded;
 use super::{RetryWrites, Stage, TlsFailure, label};
 use crate::one_line::OneLine;
 #[cfg(feature = "protocol")]
@@ -79,7 +80,7 @@ impl ConnectionError {
     /// the caller's own deadline, which makes no difference to the labels.
     #[must_use]
     pub fn timeout(stage: Stage, after: Duration) -> Self {
-        let reason = format!("timed out after {after:?}");
+        let reason = format!("timed out after {:?}", rounded(after));
         Self::new(stage, Kind::NetworkTimeout { after }, &reason, None)
     }
 
@@ -88,7 +89,7 @@ impl ConnectionError {
     // CS-11, CS-14
     #[must_use]
     pub fn not_sent(stage: Stage, after: Duration) -> Self {
-        let reason = format!("timed out after {after:?}, before the request was sent");
+        let reason = format!("timed out after {:?}, before the request was sent", rounded(after));
         Self::new(stage, Kind::NotSent { after }, &reason, None)
     }
 

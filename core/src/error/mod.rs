@@ -31,6 +31,7 @@ pub use pool::PoolError;
 pub use retry_writes::RetryWrites;
 pub use stage::Stage;
 pub use tls::{TlsAlert, TlsFailure};
+pub(crate) use wait::rounded;
 pub use wait::{Wait, WaitLimit};
 
 pub use crate::one_line::OneLine;

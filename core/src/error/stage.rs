@@ -74,7 +74,7 @@ impl fmt::Display for Stage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Dns => "name resolution",
-            Self::Tcp => "TCP connect",
+            Self::Tcp => "connect",
             Self::Proxy => "SOCKS5 proxy",
             Self::TlsIo => "TLS handshake",
             Self::TlsCertificate => "TLS verification",

@@ -47,8 +47,10 @@ impl fmt::Display for Wait {
     }
 }
 
-/// To milliseconds, and short times to microseconds.
-fn rounded(time: Duration) -> Duration {
-    let unit = if time < Duration::from_millis(10) { 1_000 } else { 1_000_000 };
-    time - Duration::from_nanos(u64::from(time.subsec_nanos() % unit))
+/// With three digits.
+pub(crate) fn rounded(time: Duration) -> Duration {
+    let nanos = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+    let digits = nanos.checked_ilog10().unwrap_or_default();
+    let unit = 10_u64.pow(digits.saturating_sub(2));
+    Duration::from_nanos(nanos - nanos % unit)
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::RoundTrip;
 use crate::connect::{ConnectionDescription, Membership, ServerKind};
-use crate::error::{ConnectionError, OneLine, Stage};
+use crate::error::{ConnectionError, OneLine, Stage, rounded};
 use crate::pool::Instant;
 use crate::sdam::TopologyVersion;
 
@@ -153,7 +153,7 @@ impl fmt::Display for Details<'_> {
         let Self(description) = self;
         write!(f, "{description}")?;
         if let Some(round_trip) = description.round_trip {
-            write!(f, ", round trip {:.1?}", round_trip.average)?;
+            write!(f, ", round trip {:?}", rounded(round_trip.average))?;
         }
         let tags = description.membership().map(|said| &said.tags);
         let mut separator = ", tags ";

@@ -47,7 +47,7 @@ fn refused(shell: Shell, uri: &str) -> (ClientError, String) {
     let usable = ClientStatus::of(&world.client.topology());
     assert!(usable.to_string().contains(&format!(" cannot be used: {shown}")), "{usable}");
     // A server that is not there now may come; a name or an option is to be corrected.
-    for (beginning, is_lasting) in [("name resolution", true), ("TCP connect", false)] {
+    for (beginning, is_lasting) in [("name resolution", true), ("connect", false)] {
         if shown.starts_with(beginning) {
             assert_eq!(usable.is_misconfigured(), is_lasting, "{usable}");
         }

@@ -293,6 +293,6 @@ fn a_server_that_is_not_there_is_bad_input() {
     let output = conform(&[text(&folder), "--uri", uri]);
     assert_eq!(output.status.code(), Some(2));
     let error = String::from_utf8_lossy(&output.stderr);
-    assert!(error.contains("127.0.0.1:1: TCP connect: "), "{error}");
+    assert!(error.contains("127.0.0.1:1: connect: "), "{error}");
     assert!(error.contains(" (check host and port, and whether the server runs)"), "{error}");
 }

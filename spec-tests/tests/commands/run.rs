@@ -144,7 +144,7 @@ fn what_happened_on(shell: &str) {
     let says = text(&replayed.stdout);
     assert!(says.starts_with("trace ") && says.contains("\nclears "), "{says}");
     // Where the time of connecting goes, of all connections and of one.
-    assert!(says.contains("\nconnecting TCP connect "), "{says}");
+    assert!(says.contains("\nconnecting connect "), "{says}");
     let one = ["replay", &trace, "--connection", "1"];
     assert!(good(&one).contains("  c1: TLS handshake\n"));
     let objects = good(&[&one[..], &["--json"]].concat());

@@ -95,7 +95,7 @@ pub trait Connector<R: Runtime>: Send + Sync + Sized + 'static {
     /// of `maxConnecting`. The default is 10 s, as that of `connectTimeoutMS`; `None` is for a connector that has a limit of
     /// its own, as [`MongoConnector`](super::MongoConnector) has. One that calls another's `connect` forwards this, too.
     ///
-    /// Its end is a timeout of the stage TCP connect, whatever the connector was at.
+    /// Its end is a timeout of the stage connect, whatever the connector was at.
     fn connect_timeout(&self) -> Option<Duration> {
         Some(Duration::from_secs(10))
     }

@@ -102,7 +102,7 @@ mod tests {
     fn it_says_what_is_missing() {
         let error = failed(Stage::Tcp, codes::PROCESS_FILES);
         let cause = io::Error::from_raw_os_error(codes::PROCESS_FILES);
-        let text = format!("TCP connect: this process cannot open more files: {cause}");
+        let text = format!("connect: this process cannot open more files: {cause}");
         assert_eq!(error.to_string(), text);
         assert!(error.advice().unwrap().contains("limits"));
     }

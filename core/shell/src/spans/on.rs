@@ -181,7 +181,7 @@ impl EstablishSpan {
         };
         StageSpan(ContainedSpan::new(|| match stage {
             Stage::Dns => named!(parent, "name resolution"),
-            Stage::Tcp => named!(parent, "TCP connect"),
+            Stage::Tcp => named!(parent, "connect"),
             Stage::Proxy => named!(parent, "SOCKS5 proxy"),
             Stage::TlsIo | Stage::TlsCertificate => named!(parent, "TLS handshake"),
             Stage::Hello => named!(parent, "hello"),

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use crate::address::ServerAddress;
 use crate::client::Selector;
 use crate::client::machine::SelectionId;
+use crate::error::rounded;
 
 /// A request for a server that waited, when that has ended. One that is answered at once is not recorded.
 ///
@@ -69,7 +70,7 @@ fn wanted(selector: &Selector) -> String {
 impl fmt::Display for SelectionRecord {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { id: SelectionId(id), waited, wanted, outcome } = self;
-        write!(f, "request {id} for {wanted} waited {waited:?}")?;
+        write!(f, "request {id} for {wanted} waited {:?}", rounded(*waited))?;
         match outcome {
             SelectionOutcome::Chosen(servers) => {
                 let mut separator = " for ";

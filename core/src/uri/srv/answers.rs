@@ -2,6 +2,7 @@ use core::time::Duration;
 
 use thiserror::Error;
 
+use crate::error::rounded;
 use crate::one_line::OneLine;
 
 /// What a name server answered to both questions.
@@ -76,7 +77,7 @@ pub enum LookupError {
     #[error("the name has no such records")]
     NoRecords,
     /// No name server answered in time.
-    #[error("no name server answered within {after:?}")]
+    #[error("no name server answered within {:?}", rounded(*after))]
     TimedOut {
         /// How long they were waited for.
         after: Duration,

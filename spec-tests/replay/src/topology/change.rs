@@ -202,7 +202,7 @@ pub fn line(view: &View<'_>, clock: &Clock) -> String {
     format!("{:>7}  {}{time}  {told}", step.number, step.at)
 }
 
-/// As in `a.example.com:27017: RSPrimary -> Unknown: TCP connect: connection refused; ReplicaSetNoPrimary`.
+/// As in `a.example.com:27017: RSPrimary -> Unknown: connect: connection refused; ReplicaSetNoPrimary`.
 impl fmt::Display for Change {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut separator = "";
