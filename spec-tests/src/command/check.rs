@@ -8,6 +8,7 @@ use serde_json::json;
 
 use super::Failure;
 use super::input::{at, open};
+use super::output::print;
 
 /// Arguments of `cenote check`.
 #[derive(Debug, clap::Args)]
@@ -35,11 +36,11 @@ pub(super) fn run(arguments: &Arguments) -> Result<bool, Failure> {
     let limits = Limits { max: arguments.max, connecting: arguments.connecting };
     let report = cenote_check::check(BufReader::new(open(path)?), limits).map_err(at(path))?;
     if arguments.json {
-        println!("{:#}", to_json(&report));
+        print(format_args!("{:#}\n", to_json(&report)))?;
     } else if arguments.all {
-        print!("{report}");
+        print(&report)?;
     } else {
-        print!("{}", report.by_rule());
+        print(report.by_rule())?;
     }
     Ok(report.is_good())
 }

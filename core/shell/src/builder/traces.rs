@@ -1,6 +1,7 @@
 //! What is recorded, as a builder is told it.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use cenote_core::trace::Disclosure;
 
@@ -54,7 +55,7 @@ impl<P: BuiltPool> Builder<P> {
     /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
     /// let pool = Pool::builder("mongodb://db.example.com")?
     ///     .flight_recorder(1 << 20)
-    ///     .dump_traces_into("/var/log/app") // At the first timeout, and at the first panic.
+    ///     .dump_traces_into("/var/log/app") // With each episode of timeouts, and at the first panic.
     ///     .build()?;
     /// # Ok(())
     /// # }
@@ -66,12 +67,13 @@ impl<P: BuiltPool> Builder<P> {
     }
 
     /// Writes what the flight recorder holds into a file of this folder, by itself, when something
-    /// goes wrong: the first time that a check-out times out (by `waitQueueTimeoutMS` or its own
-    /// deadline; `Pool::try_check_out` does not wait), and at the
-    /// first panic, of whatever thread of the process.
+    /// goes wrong: at the first panic, of whatever thread of the process, and with each
+    /// [episode](Self::episode_pause) of check-outs that time out (by `waitQueueTimeoutMS` or their own
+    /// deadline; `Pool::try_check_out` does not wait): when the first does, and when they are over. Of the
+    /// files of episodes the last 32 are kept.
     ///
-    /// The folder is made if need be. Files are called `cenote-TIME-PROCESS-POOL-wait-queue-timeout.bson`
-    /// and `cenote-TIME-PROCESS-POOL-panic.bson`, with the time in UTC as in `20260101T030712.286Z`, the
+    /// The folder is made if need be. Files are called `cenote-TIME-PROCESS-POOL-wait-queue-timeout.bson`,
+    /// `…-after-timeouts.bson` and `…-panic.bson`, with the time in UTC as in `20260101T030712.286Z`, the
     /// number of the process and that of the pool in it. Without a [flight recorder](Self::flight_recorder) there is one of
     /// 1 MiB.
     ///
@@ -81,6 +83,14 @@ impl<P: BuiltPool> Builder<P> {
     #[must_use]
     pub fn dump_traces_into(mut self, folder: impl Into<PathBuf>) -> Self {
         self.0.tracing.folder = Some(folder.into());
+        self
+    }
+
+    /// Timeouts between which less time than this passes are one episode, which is over when it has passed
+    /// without one. By default 30 s; less makes more files for the [folder](Self::dump_traces_into).
+    #[must_use]
+    pub fn episode_pause(mut self, pause: Duration) -> Self {
+        self.0.tracing.episode_pause = Some(pause);
         self
     }
 

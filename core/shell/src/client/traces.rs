@@ -1,6 +1,7 @@
 //! Settings for traces.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use cenote_core::trace::Disclosure;
 
@@ -33,6 +34,14 @@ impl<C: BuiltClient> ClientBuilder<C> {
     #[must_use]
     pub fn dump_traces_into(mut self, folder: impl Into<PathBuf>) -> Self {
         self.0.tracing.each.folder = Some(folder.into());
+        self
+    }
+
+    /// What is an episode of timeouts:
+    /// [`Builder::episode_pause`](crate::builder::Builder::episode_pause).
+    #[must_use]
+    pub fn episode_pause(mut self, pause: Duration) -> Self {
+        self.0.tracing.each.episode_pause = Some(pause);
         self
     }
 

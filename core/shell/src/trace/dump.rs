@@ -41,7 +41,7 @@ pub fn record_into<S: PoolTypes<Cause: TraceCause>, T: Traced<Recorder = Recorde
     // No thread is started under the lock.
     let start = || {
         let thread = TraceWriterThread::new(None, traces.info().clone(), None, None);
-        TraceWriterHandle::new(thread, false)
+        TraceWriterHandle::new(thread, None)
     };
     let writer = if has_writer { None } else { Some(start()?) };
     let weak: Weak<dyn Journaled<WriterOf<T>>> = Arc::downgrade(pool) as _;

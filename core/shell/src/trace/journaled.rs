@@ -1,5 +1,7 @@
 //! What the thread that writes knows of a pool or a topology.
 
+use std::path::PathBuf;
+
 use super::new_file::NewFile;
 use super::reason::Reason;
 use super::recordable::ChunkWriter;
@@ -19,6 +21,6 @@ pub(super) trait Journaled<W: ChunkWriter>: Send + Sync {
 
 /// What is dumped when something goes wrong elsewhere.
 pub(crate) trait DumpedBeside: Send + Sync {
-    /// Writes what the flight recorder holds into the folder for dumps, if there are both.
-    fn dump(&self, reason: Reason);
+    /// Writes what the flight recorder holds into the folder for dumps, if there are both. Returns the file.
+    fn dump(&self, reason: Reason) -> Option<PathBuf>;
 }

@@ -18,7 +18,8 @@ pub(super) fn recording_failed(error: &RecordingError) {
 /// A dump was written.
 pub(super) fn trace_dumped(reason: Reason, path: &Path) {
     let message = match reason {
-        Reason::WaitQueueTimeout => "Trace of the first timeout",
+        Reason::WaitQueueTimeout => "Trace of a timeout",
+        Reason::AfterTimeouts => "Trace of timeouts, and of what came after them",
         Reason::Panic => "Trace of a panic",
         Reason::Signal => "Trace that a signal asked for",
         Reason::Request | Reason::Recording => "Trace that was asked for",

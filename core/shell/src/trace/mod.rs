@@ -4,7 +4,7 @@
 //!   under its lock                            thread `cenote-trace`
 //!   ┌──────────────────────────────┐  a chunk is full    ┌───────────────────┐
 //!   │ Recorded                     ├────────────────────▶│ TraceWriterThread ├─▶ file or writer
-//!   │   Recorder, TraceWriterHandle│  first timeout:     └───────────────────┘─▶ dump in a folder
+//!   │   Recorder, TraceWriterHandle│  a timeout:         └───────────────────┘─▶ dump in a folder
 //!   └──────────────────────────────┘  flight recording          ▲
 //!                                                               │ a signal
 //! ```
@@ -17,6 +17,7 @@
 
 mod dump;
 mod end;
+mod episode;
 mod error;
 mod journaled;
 mod log;

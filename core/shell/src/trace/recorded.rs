@@ -147,17 +147,17 @@ impl<S: PoolTypes<Cause: TraceCause>> RecordedPool<S> {
         self.writer.is_some() && (has_timed_out || self.recorder.has_full_chunk())
     }
 
-    /// Hands work to the thread that writes: a full chunk, or what led to the first timeout.
+    /// Hands work to the thread that writes: a full chunk, or what led to a timeout.
     #[cold]
     #[inline(never)]
     pub fn call_writer(&mut self, has_timed_out: bool, traces: &Traces) {
         self.call_writer_if_full();
         let Some(writer) = &mut self.writer else { return };
-        if has_timed_out && writer.awaits_timeout() {
-            let file = traces.file(Reason::WaitQueueTimeout);
-            if let (Some(recording), Some(file)) = (self.recorder.flight_recording(), file) {
-                writer.dump(recording, file);
-            }
+        if has_timed_out {
+            let recorder = &self.recorder;
+            writer.timed_out(|| {
+                recorder.flight_recording().zip(traces.file(Reason::WaitQueueTimeout))
+            });
         }
     }
 }

@@ -1,5 +1,6 @@
 //! A pool or a topology, as far as traces are concerned.
 
+use std::path::PathBuf;
 #[cfg(feature = "tls")]
 use std::sync::{Arc, Weak};
 
@@ -39,9 +40,9 @@ pub(crate) fn beside<T: Traced>(traced: &Arc<T>) -> Weak<dyn DumpedBeside> {
 }
 
 impl<T: Traced> DumpedBeside for T {
-    fn dump(&self, reason: Reason) {
-        let Some((recording, file)) = self.last(reason) else { return };
-        traces::dump::<WriterOf<T>>(&recording, self.traces().info(), &file, reason);
+    fn dump(&self, reason: Reason) -> Option<PathBuf> {
+        let (recording, file) = self.last(reason)?;
+        traces::dump::<WriterOf<T>>(&recording, self.traces().info(), &file, reason)
     }
 }
 

@@ -70,15 +70,21 @@ pub(super) fn write<W: ChunkWriter>(
     }
 }
 
-/// The same, and reports it.
+/// The same, and reports it. Returns the file.
 pub(super) fn dump<W: ChunkWriter>(
     recording: &W::Flight,
     info: &TraceInfo,
     new: &NewFile,
     reason: Reason,
-) {
+) -> Option<PathBuf> {
     match write::<W>(recording, info, new) {
-        Ok(path) => log::trace_dumped(reason, &path),
-        Err(error) => log::recording_failed(&error),
+        Ok(path) => {
+            log::trace_dumped(reason, &path);
+            Some(path)
+        }
+        Err(error) => {
+            log::recording_failed(&error);
+            None
+        }
     }
 }

@@ -4,11 +4,11 @@ use std::process;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, ThreadId};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use super::episode::{Episodes, TimedOut};
 use super::error::RecordingError;
 use super::new_file::NewFile;
-use super::reason::Reason;
 use super::recordable::ChunkWriter;
 use super::writer_thread::{Message, TraceWriterThread};
 
@@ -25,14 +25,14 @@ pub(super) struct TraceWriterHandle<W: ChunkWriter> {
     process: u32,
     /// The thread was told of a full chunk, and has not found that there are no more.
     is_called: bool,
-    /// The first timeout is still to come, and to be dumped.
-    awaits_timeout: bool,
+    /// If they are dumped.
+    episodes: Option<Episodes>,
 }
 
 impl<W: ChunkWriter> TraceWriterHandle<W> {
     pub(super) fn new(
         writer: TraceWriterThread<W>,
-        awaits_timeout: bool,
+        episodes: Option<Episodes>,
     ) -> Result<Self, RecordingError> {
         let (sender, messages) = channel();
         let (ending, ended) = channel();
@@ -42,7 +42,7 @@ impl<W: ChunkWriter> TraceWriterHandle<W> {
         });
         let thread = thread.map_err(|error| RecordingError::Thread(Arc::new(error)))?;
         let (thread, process) = (thread.thread().id(), process::id());
-        Ok(Self { sender, ended, thread, process, is_called: false, awaits_timeout })
+        Ok(Self { sender, ended, thread, process, is_called: false, episodes })
     }
 
     pub(super) fn send(&self, message: Message<W>) {
@@ -62,14 +62,14 @@ impl<W: ChunkWriter> TraceWriterHandle<W> {
         self.is_called = false;
     }
 
-    pub(super) const fn awaits_timeout(&self) -> bool {
-        self.awaits_timeout
-    }
-
-    /// The first timeout is dumped.
-    pub(super) fn dump(&mut self, recording: W::Flight, file: NewFile) {
-        self.awaits_timeout = false;
-        self.send(Message::Dump(recording, file, Reason::WaitQueueTimeout));
+    /// A check-out has timed out. `last` is what led to it: for the first of an episode.
+    pub(super) fn timed_out(&mut self, last: impl FnOnce() -> Option<(W::Flight, NewFile)>) {
+        let Some(episodes) = &mut self.episodes else { return };
+        match episodes.timed_out(Instant::now()) {
+            TimedOut::Known => {}
+            TimedOut::StillGoesOn => self.send(Message::TimedOut(None)),
+            TimedOut::First => self.send(Message::TimedOut(last())),
+        }
     }
 
     pub(super) const fn process(&self) -> u32 {

@@ -8,8 +8,9 @@ use std::time::{Duration, Instant};
 
 use cenote_core::trace::TraceInfo;
 
+use super::episode::Aftermath;
 use super::error::RecordingError;
-use super::journaled::{DumpedBeside, Journaled};
+use super::journaled::Journaled;
 use super::log;
 use super::new_file::NewFile;
 use super::reason::Reason;
@@ -33,8 +34,8 @@ pub(super) enum Message<W: ChunkWriter> {
     Record(OpenSink),
     /// There is a full chunk.
     Full,
-    /// A check-out timed out, and this led to it.
-    Dump(W::Flight, NewFile, Reason),
+    /// A check-out timed out. This led to it, if it is the first of an episode.
+    TimedOut(Option<(W::Flight, NewFile)>),
     /// The last chunks. The reply means that the trace is complete.
     End { rest: Vec<W::Chunk>, reply: Option<Reply> },
 }
@@ -51,8 +52,8 @@ pub(super) struct TraceWriterThread<W: ChunkWriter> {
     info: TraceInfo,
     signal: Option<Signal>,
     owner: Option<Weak<dyn Journaled<W>>>,
-    /// What is dumped after a timeout, too.
-    beside: Option<Weak<dyn DumpedBeside>>,
+    /// What follows timeouts, if they are dumped.
+    aftermath: Option<Aftermath>,
     /// When chunks were last collected before they were full.
     flushed: Instant,
     /// The first error of the recording.
@@ -64,14 +65,14 @@ impl<W: ChunkWriter> TraceWriterThread<W> {
         sink: Option<OpenSink>,
         info: TraceInfo,
         signal: Option<Signal>,
-        beside: Option<Weak<dyn DumpedBeside>>,
+        aftermath: Option<Aftermath>,
     ) -> Self {
         let (writer, path) = match sink {
             Some((sink, path)) => (Some(W::new(sink, info.clone())), path),
             None => (None, None),
         };
         let flushed = Instant::now();
-        Self { writer, path, info, signal, owner: None, beside, flushed, outcome: Ok(()) }
+        Self { writer, path, info, signal, owner: None, aftermath, flushed, outcome: Ok(()) }
     }
 
     /// Runs until all senders are gone.
@@ -85,6 +86,7 @@ impl<W: ChunkWriter> TraceWriterThread<W> {
     fn wait(&mut self, messages: &Receiver<Message<W>>) -> Option<Message<W>> {
         loop {
             self.look_for_signal();
+            self.look_for_end_of_episode();
             let Some(timeout) = self.timeout() else { return messages.recv().ok() };
             match messages.recv_timeout(timeout) {
                 Ok(message) => return Some(message),
@@ -96,22 +98,41 @@ impl<W: ChunkWriter> TraceWriterThread<W> {
 
     /// How long to wait for a message before looking for work; `None` means without limit.
     fn timeout(&self) -> Option<Duration> {
-        match (&self.signal, &self.writer) {
-            (Some(_), _) => Some(SIGNAL_POLL),
-            (None, Some(_)) => Some(LAG),
-            (None, None) => None,
+        let poll = self.signal.as_ref().map(|_| SIGNAL_POLL);
+        let lag = self.writer.as_ref().map(|_| LAG);
+        [poll, lag, self.aftermath.as_ref().and_then(Aftermath::time_left)]
+            .into_iter()
+            .flatten()
+            .min()
+    }
+
+    fn look_for_end_of_episode(&mut self) {
+        if self.aftermath.as_mut().is_some_and(Aftermath::is_over) {
+            let file = self.dump(Reason::AfterTimeouts);
+            self.dumped(file, Reason::AfterTimeouts);
         }
+    }
+
+    fn dumped(&mut self, file: Option<PathBuf>, reason: Reason) {
+        if let Some(aftermath) = &mut self.aftermath {
+            aftermath.dumped(file, reason);
+        }
+    }
+
+    /// What the flight recorder holds now, unless its owner is not made yet, or dropped. Returns the file.
+    fn dump(&self, reason: Reason) -> Option<PathBuf> {
+        let owner = self.owner.as_ref().and_then(Weak::upgrade)?;
+        let last = owner.last(reason);
+        drop(owner);
+        let (recording, file) = last?;
+        traces::dump::<W>(&recording, &self.info, &file, reason)
     }
 
     fn look_for_signal(&self) {
         let Some(signal) = self.signal.as_ref().filter(|signal| signal.has_come()) else { return };
-        // Not made yet, or dropped.
-        let Some(owner) = self.owner.as_ref().and_then(Weak::upgrade) else { return };
-        signal.is_heard();
-        let last = owner.last(Reason::Signal);
-        drop(owner);
-        if let Some((recording, file)) = last {
-            traces::dump::<W>(&recording, &self.info, &file, Reason::Signal);
+        if self.owner.as_ref().is_some_and(|owner| owner.strong_count() > 0) {
+            signal.is_heard();
+            self.dump(Reason::Signal);
         }
     }
 
@@ -131,10 +152,13 @@ impl<W: ChunkWriter> TraceWriterThread<W> {
                 (self.path, self.flushed, self.outcome) = (path, Instant::now(), Ok(()));
             }
             Message::Full => self.collect(false),
-            Message::Dump(recording, file, reason) => {
-                traces::dump::<W>(&recording, &self.info, &file, reason);
-                let beside = self.beside.as_ref().and_then(Weak::upgrade);
-                beside.into_iter().for_each(|beside| beside.dump(reason));
+            Message::TimedOut(last) => {
+                self.aftermath.as_mut().map(Aftermath::timed_out);
+                if let Some((recording, file)) = last {
+                    let reason = Reason::WaitQueueTimeout;
+                    let file = traces::dump::<W>(&recording, &self.info, &file, reason);
+                    self.dumped(file, reason);
+                }
             }
             Message::End { rest, reply } => {
                 // The signal may have come a moment before.

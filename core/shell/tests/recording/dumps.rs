@@ -1,6 +1,7 @@
 //! The flight recorder, and what is dumped by itself.
 
 use std::fs;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use cenote_core::error::PoolError;
@@ -14,11 +15,11 @@ use tempfile::tempdir;
 
 use crate::pool::blocking::{TestPool, TestRuntime, on_all_runtimes};
 use crate::recording::cases::{LIFE, limited, live, refusal};
-use crate::recording::shared_buffer::{dumps, life};
+use crate::recording::shared_buffer::{begun_life, dumps, life};
 
 on_all_runtimes!(
     a_dump_tells_how_the_pool_came_to_be_as_it_is,
-    the_first_timeout_is_dumped_with_what_led_to_it,
+    an_episode_of_timeouts_is_dumped_with_what_led_to_it_and_when_it_is_over,
     a_signal_that_cannot_be_heard_is_told_when_the_pool_is_built,
 );
 
@@ -50,12 +51,13 @@ fn a_dump_tells_how_the_pool_came_to_be_as_it_is<R: TestRuntime>() {
     assert!(matches!(pool.dump_trace(&path), Err(RecordingError::NoFlightRecorder)));
 }
 
-fn the_first_timeout_is_dumped_with_what_led_to_it<R: TestRuntime>() {
+fn an_episode_of_timeouts_is_dumped_with_what_led_to_it_and_when_it_is_over<R: TestRuntime>() {
     const PATIENCE: Duration = Duration::from_millis(20);
     let folder = tempdir().expect("a folder");
     let inner = folder.path().join("made").join("here");
     let impatient = limited::<R>(1).map_options(|it| it.with_wait_queue_timeout(PATIENCE));
-    let pool = impatient.dump_traces_into(&inner).build().expect("a pool");
+    let impatient = impatient.dump_traces_into(&inner).episode_pause(Duration::from_secs(1));
+    let pool = impatient.build().expect("a pool");
     pool.ready();
     let held = pool.check_out().expect("a connection");
     // This one does not wait.
@@ -90,6 +92,15 @@ fn the_first_timeout_is_dumped_with_what_led_to_it<R: TestRuntime>() {
     assert!(at.is_some_and(|at| u128::from(at.as_nanos()) >= PATIENCE.as_nanos()), "{at:?}");
     assert_eq!(replay.pool().snapshot().waiting, 0);
     drop(held);
+    let begin = Instant::now();
+    let has_check_in =
+        |path: &PathBuf| begun_life(&fs::read(path).expect("a file")).contains(&"CheckedIn");
+    while !dumps(&inner, "-after-timeouts.bson").iter().any(has_check_in) {
+        assert!(begin.elapsed() < Duration::from_secs(30), "nothing is dumped after the episode");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let episode = ["-wait-queue-timeout.bson", "-after-timeouts.bson"];
+    assert_eq!(episode.map(|reason| dumps(&inner, reason).len()), [1, 1]);
 }
 
 #[cfg(unix)]

@@ -1,5 +1,6 @@
 //! Which files are to be replayed, and what each is: the trace of a pool, or that of a topology.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -71,7 +72,7 @@ impl Sources {
         paths.retain(|path| path.extension().is_some_and(|it| it == "bson") && path.is_file());
         paths.sort();
         let before = self.pools.len();
-        for path in paths {
+        for path in newest(paths) {
             match format_of(&beginning(&path)?) {
                 Some(format) => self.add(path, format)?,
                 None => tell(format_args!("cenote: {}: no trace, left out", path.display())),
@@ -101,6 +102,24 @@ impl Sources {
         }
         Ok(())
     }
+}
+
+/// Of the dumps of a pool, or of a topology, the last: their names are `cenote-TIME-PROCESS-NUMBER-…`.
+fn newest(paths: Vec<PathBuf>) -> Vec<PathBuf> {
+    let mut newest: BTreeMap<String, PathBuf> = BTreeMap::new();
+    for path in paths {
+        let name = name(&path);
+        let parts: Vec<_> = name.split('-').collect();
+        let of = match parts[..] {
+            ["cenote", _, process, number, ..] => format!("{process}-{number}"),
+            _ => name.clone(),
+        };
+        if let Some(older) = newest.insert(of, path) {
+            let older = older.display();
+            tell(format_args!("cenote: {older}: {name} is a later dump of the same; left out"));
+        }
+    }
+    newest.into_values().collect()
 }
 
 /// Of a file, without its folder.

@@ -190,6 +190,32 @@ fn a_folder_is_one_story() {
 }
 
 #[test]
+fn of_several_dumps_in_a_folder_the_last_counts() {
+    let folder = Folder::new();
+    let client = client(&folder);
+    let dumps = folder.path("dumps");
+    fs::create_dir(&dumps).expect("a folder");
+    let mut last = Vec::new();
+    for (of, number) in [(TOPOLOGY, "1-topology"), (A, "2")] {
+        for reason in ["1-wait-queue-timeout", "2-after-timeouts"] {
+            let (second, reason) = reason.split_at(1);
+            let name = format!("cenote-20260101T00000{second}.000Z-7-{number}{reason}.bson");
+            fs::copy(client.join(of), dumps.join(&name)).expect("a file");
+            last.push(dumps.join(name));
+        }
+    }
+    let [_, topology, _, pool] = &*last else { panic!("{last:?}") };
+    let output = cenote(&["replay", text(&dumps)]);
+    assert!(output.status.success());
+    assert_eq!(
+        String::from_utf8_lossy(&output.stdout),
+        good(&["replay", text(topology), text(pool)])
+    );
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(said.matches("is a later dump of the same; left out\n").count(), 2, "{said}");
+}
+
+#[test]
 fn failures_and_clears_name_the_change_that_they_follow() {
     let folder = Folder::new();
     let client = client(&folder);
