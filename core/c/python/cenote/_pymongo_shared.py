@@ -5,6 +5,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 from contextvars import ContextVar
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from bson import ObjectId
@@ -42,6 +43,7 @@ from ._abi import (
 )
 from ._pool import NEVER, Action, Cause, Error, Options
 from ._pool import Pool as _Machine
+from ._recording import Recording
 
 if TYPE_CHECKING:
     import asyncio
@@ -176,6 +178,8 @@ def _derived(get: Callable[["DecidedPool[Any, Any]"], Any]) -> Any:
 class DecidedPool(_AgnosticBasePool[C], Generic[C, W]):
     """A pool of PyMongo's connections that Cenote decides for. A derived class waits, connects and closes sockets."""
 
+    # Where pools of this class record what happens to them.
+    _folder: Path | None = None
     # CMAP's number of the connection that the present thread or task makes.
     next_connection_id = _derived(lambda pool: it.connection if (it := _present.get()) else 0)
     conns = _derived(lambda pool: [conn for conn in pool._connections.copy().values() if not conn.active])
@@ -207,6 +211,7 @@ class DecidedPool(_AgnosticBasePool[C], Generic[C, W]):
         # Taken for each call of the machine. PyMongo's own lock is one of threads or of tasks.
         self._guard = _create_lock()
         self._machine = _Machine(name, machine_options, time.monotonic_ns(), is_ready=not options.pause_enabled)
+        self._recording = Recording(self._machine, self._folder) if self._folder and not is_sdam else None
         self._connections: dict[int, C] = {}
         self._establishments: dict[int, Establishment] = {}
         self._waiters: dict[int, W] = {}
@@ -259,6 +264,8 @@ class DecidedPool(_AgnosticBasePool[C], Generic[C, W]):
             self._generations.cleared()
 
         self._feed(clear)
+        if close:
+            self._record(is_over=True)
 
     def _update_is_writable(self, is_writable: bool | None) -> None:
         self.is_writable = is_writable
@@ -268,6 +275,7 @@ class DecidedPool(_AgnosticBasePool[C], Generic[C, W]):
     def _maintain(self, reference_generation: int) -> None:
         """PyMongo calls it every second or so, and shows what it raises to its SDAM."""
         self._feed(self._machine.timer)
+        self._record()
         failure, self._failure = self._failure, None
         if failure is not None and failure[0] == reference_generation:
             raise failure[1]
@@ -347,6 +355,16 @@ class DecidedPool(_AgnosticBasePool[C], Generic[C, W]):
         if self._queue and not self._is_performing:
             self._perform()
 
+    def _record(self, is_over: bool = False) -> None:
+        """What happened since goes into the file, of which no caller waits for the disk."""
+        if self._recording is None:
+            return
+        # Another thread may be about to end it.
+        with self._recording.lock:
+            with self._guard:
+                parts = self._recording.take(is_over)
+            self._recording.write(parts)
+
     def _begin(self) -> None:
         """The logger's level can change at any time. The caller holds the lock."""
         published = self._published
@@ -407,6 +425,8 @@ class DecidedPool(_AgnosticBasePool[C], Generic[C, W]):
     def _forget_parent(self, now: int) -> None:
         """This process is a child. The sockets are the parent's: closing them here sends nothing."""
         self.pid = os.getpid()
+        # The file is the parent's.
+        self._recording = None
         self._queue.clear()
         self._is_performing = False
         self._waiters.clear()

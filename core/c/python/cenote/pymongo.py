@@ -11,9 +11,11 @@ of events.
 """
 
 import asyncio
+import os
 import threading
 import time
 from collections.abc import Coroutine
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import pymongo
@@ -35,9 +37,10 @@ if TYPE_CHECKING:
     from pymongo.asynchronous import mongo_client as _asynchronous_client
     from pymongo.synchronous import mongo_client as _synchronous_client
 
-__all__ = ["AsyncPool", "Pool"]
+__all__ = ["AsyncPool", "Pool", "recorded"]
 
 _T = TypeVar("_T")
+_P = TypeVar("_P", bound="type[DecidedPool[Any, Any]]")
 
 
 class _Thread(Waiter):
@@ -325,6 +328,18 @@ class AsyncPool(DecidedPool[_asynchronous.AsyncConnection, _Task], _asynchronous
 
     def _close_socket(self, conn: _asynchronous.AsyncConnection) -> None:
         _spawn(conn.close_conn(None), self._closing)
+
+
+def recorded(pool: _P, folder: str | os.PathLike[str]) -> _P:
+    """A class of pools that record what happens to them, each in a new file of this folder: every input, without credentials and
+    payloads. PyMongo's maintenance has it written every second, and ``close`` the rest::
+
+        client = MongoClient(uri, _pool_class=recorded(Pool, "traces"))
+
+    ``cenote explain``, ``predict``, ``draw`` and ``replay`` read it. A forked child records in files of its own. If the file cannot be written,
+    the recording ends with a warning of the logger ``cenote``."""
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    return type(pool.__name__, (pool,), {"_folder": Path(folder)})  # type: ignore[return-value]
 
 
 def _spawn(work: Coroutine[Any, Any, _T], tasks: set[asyncio.Task[_T]]) -> asyncio.Task[_T]:

@@ -5,10 +5,12 @@ import importlib
 import sys
 import unittest
 import unittest.mock
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pymongo
-from cenote.pymongo import AsyncPool
+from cenote.pymongo import AsyncPool, recorded
 from pymongo.asynchronous.pool import AsyncConnection
 from pymongo.errors import AutoReconnect, WaitQueueTimeoutError
 from pymongo.pool_options import PoolOptions
@@ -46,6 +48,31 @@ async def settled() -> None:
     """Lets all other tasks run until they wait."""
     for _ in range(20):
         await asyncio.sleep(0)
+
+
+class Recorded(unittest.IsolatedAsyncioTestCase):
+    async def test_a_pool_writes_what_happens_to_it(self) -> None:
+        with TemporaryDirectory() as folder:
+            pool = recorded(Pool, folder)(max_pool_size=1)
+            await pool.ready()
+            await pool.remove_stale_sockets(0)
+            [file] = Path(folder).iterdir()
+            begun = file.read_bytes()
+            self.assertIn(b"cenote-trace", begun)
+            await pool.close()
+            await pool.remove_stale_sockets(0)
+            self.assertTrue(file.read_bytes().startswith(begun))
+            self.assertGreater(file.stat().st_size, len(begun))
+            self.assertEqual(file.stat().st_mode & 0o777, 0o600)
+
+    async def test_a_disk_without_space_ends_the_recording_alone(self) -> None:
+        with TemporaryDirectory() as folder, self.assertLogs("cenote", "WARNING"):
+            pool = recorded(Pool, folder)(max_pool_size=1)
+            failing = unittest.mock.Mock(side_effect=OSError("no space left"))
+            with unittest.mock.patch.object(pool._recording, "_file", unittest.mock.Mock(closed=False, flush=failing)):
+                await pool.ready()
+                await pool.remove_stale_sockets(0)
+            await pool.close()
 
 
 class GivenUp(unittest.IsolatedAsyncioTestCase):
