@@ -62,6 +62,7 @@ def check(browser, drawer, screenshots):
             page.quiet()
         limits(page)
     browser.prefer("light")
+    counts(browser, drawer, screenshots)
     zoomed_names(browser, drawer, screenshots)
     offline(page)
 
@@ -128,6 +129,46 @@ def limits(page):
     most = page.browser.run("return Math.min(...arguments[0])", dashed)
     beside = [one for one in drawn if one["text"].replace(",", "").isdigit() and abs(one["y"] - most) <= 2]
     assert beside, (most, drawn)
+
+
+def counts(browser, drawer, screenshots):
+    """Connections are stacked in the colours of the legend: the mean of each pixel is filled, its maximum is a line."""
+    watch = browser.before_pages(WATCH)
+    page = Page(browser, drawer.draw("stacked", "--case", "too-small"))
+    page.load()
+    browser.not_before_pages(watch)
+    labels = browser.run("return window.drawn.map(({ text, y }) => [text, y])")
+    bottom = next(int(y) for text, y in labels if text == "0")
+    top = next(int(y) for text, y in labels if text == "10")
+    idle, used, pending = map(page.colour, ["--idle", "--used", "--pending"])
+
+    # From 03:07:12 on, all are in use.
+    column = page.column(0.9, top + 1, bottom - 1)
+    assert idle not in column and column.count(used) > 0.9 * len(column), column
+    # Before, the area is as high as the mean that the panel says, and the line is above it.
+    columns = [page.column(share / 400, top, bottom) for share in range(40, 300)]
+    filled = [column[::-1].index(idle) / len(column) if idle in column else 1 for column in columns]
+    left, _, width, _ = page.box()
+    start, end = (int(left + 84 + share * (width - 96)) for share in (0.1, 0.75))
+    browser.drag_with("shift", (start, bottom + 100), (end, bottom + 100))
+    told = float(re.search(r"in use\n([\d.]+) on average, 10 at most", page.story())[1])
+    mean = 10 * sum(filled) / len(filled)
+    assert told < 8 and abs(mean - told) < 0.3, (mean, told)
+    nearer = lambda one: distance(one, used) < distance(one, idle)
+    lines = [column for column in columns if idle in column
+             and any(map(nearer, column[2:len(column) - column[::-1].index(idle) - 1]))]
+    assert len(lines) > len(columns) / 2, f"{len(lines)} of {len(columns)} columns have a line above the area"
+    browser.screenshot(screenshots / "stacked.png")
+
+    # Those being established are the lowest.
+    page = Page(browser, drawer.draw("establishing", "--case", "overloaded"))
+    page.load("#at=12.065&span=0.02")
+    column = page.column(0.3, top + 1, bottom - 1)
+    assert column.count(pending) > 3 and column.index(used) < column.index(pending), column
+
+
+def distance(one, other):
+    return sum(abs(int(one[at:at + 2], 16) - int(other[at:at + 2], 16)) for at in (1, 3, 5))
 
 
 def zoomed_names(browser, drawer, screenshots):

@@ -99,6 +99,21 @@ class Page:
                     return at
         raise AssertionError(f"nowhere: {pattern}")
 
+    def column(self, share, top, bottom):
+        """The colours of the timeline's pixels, from top to bottom, at a share of its width."""
+        return self.browser.run("""
+            const canvas = document.getElementById("canvas"), [share, top, bottom] = arguments;
+            const x = Math.round(84 + share * (canvas.width - 96));
+            const { data } = canvas.getContext("2d").getImageData(x, top, 1, bottom - top);
+            const two = (part) => part.toString(16).padStart(2, "0");
+            return Array.from({ length: bottom - top }, (_, y) => "#" + [...data.slice(4 * y, 4 * y + 3)].map(two).join(""));
+            """, share, top, bottom)
+
+    def colour(self, name):
+        """A colour of the style sheet."""
+        return self.browser.run(
+            "return getComputedStyle(document.documentElement).getPropertyValue(arguments[0]).trim()", name)
+
     def pixels(self, colours):
         """How many pixels of the timeline have each of these colours, which the style sheet names."""
         return self.browser.run("""

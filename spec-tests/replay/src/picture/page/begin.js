@@ -43,7 +43,7 @@ function verdict() {
   const [slowest] = longest(waits, hasWaited, 0, last, 1);
   if (slowest === undefined) return [...said, "No request waited. "];
   said.push(
-    `At most ${plural(series[3].max, "request")} waited at once, `,
+    `At most ${plural(waiting.max, "request")} waited at once, `,
     linkTo(waitItem(slowest), `for ${span(data.waitLength[slowest])} at the longest`),
   );
   const way = mostlyInTheWay();
@@ -84,8 +84,7 @@ function paintLegend() {
   const limits = shadeLimits.length
     ? ["≤ " + span(shadeLimits[0]), "≤ " + span(shadeLimits[1]), "≤ " + span(shadeLimits[2]), "longer"]
     : [];
-  if (limits.length)
-    list.append(item("in use ", ...limits.flatMap((text, i) => [box(SHADES[i]), text, " "])));
+  list.append(item(box("--used"), "in use ", ...limits.flatMap((text, i) => [box(SHADES[i]), text, " "])));
   if (useKinds.has(PENDING)) list.append(item(box("--pending"), "being established"));
   if (useKinds.has(2)) list.append(item(box("--draining"), "draining a late reply"));
   list.append(
@@ -103,7 +102,7 @@ function paintLegend() {
     list.append(item(shape, button));
   });
   if (faults.length) list.append(item(box("--fault"), "hatched: injected faults"));
-  list.append(item("dashed: limits"));
+  list.append(item("filled: mean, line: maximum, dashed: limits"));
 }
 
 element("title").textContent = hasPool

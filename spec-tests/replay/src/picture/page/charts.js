@@ -46,7 +46,8 @@ function paintChart(top, tall, all, name, withLimits) {
   draw2d.beginPath();
   draw2d.rect(LEFT, top - 1, width - LEFT - RIGHT, tall + 2);
   draw2d.clip();
-  for (const one of all) paintSeries(one, y);
+  for (const one of all) paintArea(one, y);
+  for (const one of all) paintMaximum(one, y);
   if (withLimits) paintLimits(y);
   draw2d.restore();
   // Each number stands beside the line that it names.
@@ -54,34 +55,33 @@ function paintChart(top, tall, all, name, withLimits) {
   label("0", top + tall);
   label(name, top + tall / 2, "--ink");
 }
-function paintSeries(one, y) {
+/// Through the average or the maximum of each pixel.
+function path(of, one, y) {
   draw2d.beginPath();
-  let place = pointAt(view.from);
   for (let pixel = LEFT; pixel < width - RIGHT; pixel++) {
-    const until = pointAt(time(pixel + 1)) + 1;
-    const value = largest(one, place, Math.max(until, place + 1));
-    place = Math.max(place, until - 1);
-    if (pixel === LEFT) draw2d.moveTo(pixel, y(value));
-    else draw2d.lineTo(pixel, y(value));
-    draw2d.lineTo(pixel + 1, y(value));
+    const value = y(of(one, time(pixel), time(pixel + 1)));
+    draw2d.lineTo(pixel, value);
+    draw2d.lineTo(pixel + 1, value);
   }
-  if (one.fill) {
-    draw2d.lineTo(width - RIGHT, y(0));
-    draw2d.lineTo(LEFT, y(0));
-    draw2d.closePath();
-    draw2d.fillStyle = colours[one.colour];
-    draw2d.fill();
-  } else {
-    draw2d.strokeStyle = colours[one.colour];
-    draw2d.lineWidth = 1.5;
-    draw2d.stroke();
-  }
+}
+function paintArea(one, y) {
+  path(average, one, y);
+  draw2d.lineTo(width - RIGHT, y(0));
+  draw2d.lineTo(LEFT, y(0));
+  draw2d.fillStyle = colours[one.colour];
+  draw2d.fill();
+}
+function paintMaximum(one, y) {
+  path(maximum, one, y);
+  draw2d.strokeStyle = colours[one.colour];
+  draw2d.lineWidth = 1;
+  draw2d.stroke();
 }
 function paintLimits(y) {
   draw2d.setLineDash([4, 3]);
   for (const [column, colour] of [
-    [data.limitMax, "--used"],
-    [data.limitMin, "--limit"],
+    [data.limitMax, "--ink"],
+    [data.limitMin, "--ink"],
     [data.limitConnecting, "--pending"],
   ]) {
     draw2d.strokeStyle = colours[colour];

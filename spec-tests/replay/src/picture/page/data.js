@@ -114,24 +114,31 @@ function each(set, row, draw) {
   }
 }
 
-// ---- Largest counts of blocks of points, for charts of a million of them.
+// ---- Largest counts of blocks of points, and areas up to each point, for charts of a million of them.
 
 const BLOCK = 64;
-const series = [
-  { name: "connections", column: data.pointTotal, colour: "--idle", fill: true },
-  { name: "in use", column: data.pointInUse, colour: "--used" },
-  { name: "being established", column: data.pointPending, colour: "--pending" },
-  { name: "waiting", column: data.pointWaiting, colour: "--waiting" },
-];
-for (const one of series) {
-  const blocks = new Uint32Array(Math.ceil(one.column.length / BLOCK));
-  for (let i = 0; i < one.column.length; i++) {
+function countsOf(column, colour) {
+  const blocks = new Uint32Array(Math.ceil(column.length / BLOCK));
+  const areas = new Float64Array(column.length);
+  for (let i = 0; i < column.length; i++) {
     const block = (i / BLOCK) | 0;
-    if (one.column[i] > blocks[block]) blocks[block] = one.column[i];
+    if (column[i] > blocks[block]) blocks[block] = column[i];
+    if (i > 0) areas[i] = areas[i - 1] + column[i - 1] * (data.pointAt[i] - data.pointAt[i - 1]);
   }
-  one.blocks = blocks;
-  one.max = blocks.reduce((a, b) => Math.max(a, b), 0);
+  return { column, colour, blocks, areas, max: blocks.reduce((a, b) => Math.max(a, b), 0) };
 }
+const inUse = countsOf(data.pointInUse);
+const waiting = countsOf(data.pointWaiting, "--waiting");
+/// Each is drawn over the one before, which leaves the idle ones on top, those in use in the middle, and
+/// those being established at the bottom, beside their limit.
+const states = [
+  countsOf(data.pointTotal, "--idle"),
+  countsOf(
+    data.pointInUse.map((count, i) => count + data.pointPending[i]),
+    "--used",
+  ),
+  countsOf(data.pointPending, "--pending"),
+];
 function largest(one, from, to) {
   let max = 0;
   let i = from;
@@ -146,7 +153,12 @@ function largest(one, from, to) {
   }
   return max;
 }
-const pointAt = (time) => Math.max(0, lowerBound(data.pointAt, time + 1) - 1);
+const pointAt = (time) => Math.max(0, lowerBound(data.pointAt, Math.floor(time) + 1) - 1);
+const maximum = (one, from, to) => largest(one, pointAt(from), pointAt(to) + 1);
+function average(one, from, to) {
+  const until = (time, i = pointAt(time)) => one.areas[i] + one.column[i] * (time - data.pointAt[i]);
+  return (until(to) - until(from)) / (to - from || 1);
+}
 const limitAt = (time) => {
   const i = Math.max(0, lowerBound(data.limitAt, time + 1) - 1);
   return { max: data.limitMax[i], min: data.limitMin[i], connecting: data.limitConnecting[i] };

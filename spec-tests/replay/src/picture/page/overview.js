@@ -66,21 +66,16 @@ function statistics(from, to) {
     if (start >= from && start <= to) created++;
     if (data.lifeWhy[i] !== 0 && data.lifeEnd[i] >= from && data.lifeEnd[i] <= to + 1) closed++;
   }
-  const peak = (one) => largest(one, pointAt(from), pointAt(to) + 1);
+  const told = (one) =>
+    `${average(one, from, to).toFixed(1)} on average, ${many(maximum(one, from, to))} at most`;
   const requests = atOnce + outcomes.reduce((sum, count) => sum + count, 0);
   return [
     facts(
       ["requests", `${many(requests)}, ${many(Math.round(requests / ((to - from) * tick)))} a second`],
       ["served", `${many(atOnce)} at once, ${many(outcomes[SERVED])} after a wait`],
       ["failed", failed.length ? failed.join(", ") : "none"],
-      [
-        "in use",
-        `${average(data.pointInUse, from, to).toFixed(1)} on average, ${many(peak(series[1]))} at most`,
-      ],
-      [
-        "waiting",
-        `${average(data.pointWaiting, from, to).toFixed(1)} on average, ${many(peak(series[3]))} at most`,
-      ],
+      ["in use", told(inUse)],
+      ["waiting", told(waiting)],
       ["connections", `${many(created)} created, ${many(closed)} closed`],
       [
         "marks",

@@ -16,11 +16,11 @@ function paint() {
   paintSelected();
 }
 
-function paintPool(marks, counts, queue, holds, waiting) {
-  paintChart(counts, chartHeight(), series.slice(0, 3), "connections", true);
-  paintChart(queue, chartHeight() / 2, series.slice(3), "waiting", false);
+function paintPool(marks, counts, queue, holds, waits) {
+  paintChart(counts, chartHeight(), states, "connections", true);
+  paintChart(queue, chartHeight() / 2, [waiting], "waiting", false);
   paintHolds(holds);
-  paintWaits(waiting);
+  paintWaits(waits);
   paintMarks(marks);
 }
 
@@ -30,6 +30,7 @@ const LAYERS = [
   [READY, KINDS.length - 1],
   [NOT_ESTABLISHED, LOST],
   [HELD],
+  [BACK_OFF],
   [CLEAR, CLOSED],
 ];
 function paintMarks(top) {

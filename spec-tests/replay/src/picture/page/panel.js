@@ -249,8 +249,14 @@ function aboutFault(i) {
 function aboutTime() {
   const at = selected.from;
   const point = pointAt(at);
+  const counts = [
+    ["connections", data.pointTotal],
+    ["in use", data.pointInUse],
+    ["being established", data.pointPending],
+    ["waiting", data.pointWaiting],
+  ];
   return [
-    hasPool ? facts(...series.map((one) => [one.name, many(one.column[point])])) : "",
+    hasPool ? facts(...counts.map(([name, column]) => [name, many(column[point])])) : "",
     listed("servers then", rolesAt(at), 50),
     listed(
       "in use then, the last to come back first",

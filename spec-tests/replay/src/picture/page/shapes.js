@@ -21,7 +21,6 @@ const NAMES = [
   "--leak",
   "--fault",
   "--other",
-  "--limit",
   "--found",
   "--primary",
   "--secondary",

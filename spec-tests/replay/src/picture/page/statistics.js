@@ -109,16 +109,6 @@ for (let place = 0; place < uses.order.length; place++) {
   usedUpTo[place + 1] = usedUpTo[place] + (data.useKind[i] === IN_USE ? data.useLength[i] : 0);
 }
 
-/// The area under a series of counts, divided by the time.
-function average(column, from, to) {
-  let sum = 0;
-  for (let i = pointAt(from); i < data.pointAt.length && data.pointAt[i] < to; i++) {
-    const end = i + 1 < data.pointAt.length ? data.pointAt[i + 1] : last;
-    sum += column[i] * Math.max(0, Math.min(to, end) - Math.max(from, data.pointAt[i]));
-  }
-  return sum / Math.max(1, to - from);
-}
-
 // ---- A map of hold times: how many uses of each length end in each pixel.
 
 const HEAT_ROWS = 12;

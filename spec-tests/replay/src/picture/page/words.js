@@ -133,11 +133,11 @@ function describe(px, py) {
   if (py >= counts && py < holds) {
     const i = pointAt(at);
     const limit = limitAt(at);
-    const [total, used, pending, waiting] = series.map((one) => one.column[i]);
+    const [total, used, pending] = [data.pointTotal[i], data.pointInUse[i], data.pointPending[i]];
     return (
       `${when}\n${many(total)} of ${limit.max ? many(limit.max) : "any number of"} connections (at least ${limit.min}):\n` +
       `${many(used)} in use, ${many(total - used - pending)} idle, ${pending} of ${limit.connecting} being established\n` +
-      `${plural(waiting, "request waits", "requests wait")}`
+      `${plural(data.pointWaiting[i], "request waits", "requests wait")}`
     );
   }
   if (py >= lanesTop) {
