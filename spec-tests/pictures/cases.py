@@ -1,14 +1,16 @@
 """The cases of docs/start/problem.md: the picture says what `cenote explain` says."""
 
 import re
+import struct
 
+from looks import shapes
 from page import Page
 from steering import milliseconds
 
 
 def check(browser, drawer, screenshots):
     browser.prefer("light")
-    for part in [too_small, leak, cleared, storm]:
+    for part in [too_small, leak, cleared, storm, shedding, overloaded, retired]:
         part(browser, drawer, screenshots)
 
 
@@ -133,3 +135,47 @@ def storm(browser, drawer, screenshots):
     assert listed[:3] == worst, (listed, worst)
     page.follow(f"{worst[1][0]} {worst[1][1]}")
     assert "establishment of its own connection" in page.story(), page.story()
+
+
+def shedding(browser, drawer, screenshots):
+    """Requests that are shed have marks of their own, and are failures among the waits."""
+    page, trace = open_case(browser, drawer, "shedding")
+    page.follow("shed", "#legend")
+    request = re.match(r"(w\d+): check-out failed: shed \(maxPoolSize", page.heading())[1]
+    assert "what\nshed" in page.story(), page.story()
+    page.follow(f"{request} waited")
+    assert page.heading().endswith(": shed on standing delay"), page.heading()
+    page.load("#at=14&span=1")
+    page.browser.press("escape")
+    failed, served = page.pixels(["--failed", "--served"]).values()
+    assert failed > served, f"most are shed, and {failed} pixels are red, {served} green"
+    browser.screenshot(screenshots / "shed.png")
+
+
+def overloaded(browser, drawer, screenshots):
+    """Each back-off has one mark, which says how long it lasts; failures during one have none."""
+    page, trace = open_case(browser, drawer, "overloaded")
+    page.follow("back-off", "#legend")
+    said = r"c\d+: the pool backs off for [\d.]+ m?s: \d+ overloads?( in a row)?"
+    assert re.fullmatch(said, page.heading()), page.heading()
+    assert "EstablishFailed" in page.story().partition("at the same time")[2], page.story()
+    browser.screenshot(screenshots / "back-off.png")
+    page.browser.press("escape", "0", "s")
+    marks = re.search(r"^marks\n(.*)$", page.story(), re.MULTILINE)[1]
+    backs_off, failed = (int(re.search(rf"(\d+) {kind}", marks)[1]) for kind in ["back-off", "not established"])
+    assert 0 < backs_off <= failed, (backs_off, failed)
+    shapes(page)
+
+
+def retired(browser, drawer, screenshots):
+    """Credentials that change have a mark; no case has them, so that a step takes the place of the last document."""
+    trace, drawn = drawer.record("retired", "--case", "cleared"), drawer.folder / "retired.html"
+    step = b"\x12t\0" + struct.pack("<q", 20_000_000_000) + b"\x08retire\0\x01\0"
+    last = len(struct.pack("<i", 0) + b"\x10end\0" + struct.pack("<i", 0) + b"\0")
+    trace.write_bytes(trace.read_bytes()[:-last] + struct.pack("<i", 4 + len(step)) + step)
+    drawer.run("replay", trace, "--lenient", "--html", drawn)
+    page = Page(browser, drawn)
+    page.load()
+    page.follow("connections retired", "#legend")
+    assert page.heading() == "RetireConnections", page.heading()
+    shapes(page)

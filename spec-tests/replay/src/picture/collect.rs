@@ -30,6 +30,8 @@ pub struct Collector {
     ready: Vec<(usize, u64)>,
     /// Why connections of an older generation are stale.
     stale: String,
+    /// The end of the last back-off.
+    backs_off_until: Option<Instant>,
 }
 
 /// A connection, and what it does.
@@ -54,6 +56,7 @@ impl Collector {
             texts: Texts::default(),
             ready: Vec::new(),
             stale: "the pool was cleared before the trace begins".to_owned(),
+            backs_off_until: None,
         };
         collector.take_over(pool);
         collector
@@ -208,11 +211,8 @@ impl Collector {
             }
             Input::EstablishFailed { id, .. } => {
                 self.close(id.number(), now);
-                let pacing = view.pool.checkpoint().pacing;
-                let until = pacing.not_before.filter(|_| pacing.overloads > 0);
-                let backs_off = until.map(|at| format!("; the pool backs off until {at}"));
-                let told = told() + &backs_off.unwrap_or_default();
-                self.mark(view, MarkKind::EstablishFailed, id.number(), &told);
+                self.mark(view, MarkKind::EstablishFailed, id.number(), &told());
+                self.back_off(view, id.number());
             }
             Input::DrainFailed { id, .. } => {
                 self.close(id.number(), now);
@@ -223,7 +223,8 @@ impl Collector {
             }
             Input::Ready => self.ready(view),
             Input::Close => self.mark(view, MarkKind::Close, 0, &told()),
-            Input::RetireConnections | Input::ReleaseIdle | Input::SetOptions { .. } => {
+            Input::RetireConnections => self.mark(view, MarkKind::Retired, 0, &told()),
+            Input::ReleaseIdle | Input::SetOptions { .. } => {
                 self.mark(view, MarkKind::Other, 0, &told());
             }
             // A clear is marked if it had an effect.
@@ -284,7 +285,9 @@ impl Collector {
                 let (word, way) = (failure.word(), wait.in_the_way());
                 let told = format!("check-out failed: {word} ({way})");
                 let brief = format!("check-out failed: {word}");
-                self.mark_brief(view, MarkKind::CheckOutFailed, wait.waiter.0, (&told, &brief));
+                let is_shed = matches!(failure, Failure::Shed);
+                let kind = if is_shed { MarkKind::Shed } else { MarkKind::CheckOutFailed };
+                self.mark_brief(view, kind, wait.waiter.0, (&told, &brief));
             }
             self.wait(&wait);
         }
@@ -414,6 +417,18 @@ impl Collector {
                 self.mark(view, MarkKind::Ready, 0, "Ready");
             }
         }
+    }
+
+    /// Marks that a back-off begins; failures during one belong to it.
+    fn back_off(&mut self, view: &View<'_>, number: u64) {
+        let pacing = view.pool.checkpoint().pacing;
+        let until = pacing.not_before.filter(|_| pacing.overloads > 0);
+        let Some(until) = until.filter(|_| self.backs_off_until != until) else { return };
+        self.backs_off_until = Some(until);
+        let (times, lasts) = (pacing.overloads, until.saturating_since(view.pool.now()));
+        let overloads = counted(times.into(), "overload", "overloads in a row");
+        let told = format!("the pool backs off for {}: {overloads}", span(lasts));
+        self.mark(view, MarkKind::BackOff, number, &told);
     }
 
     fn mark(&mut self, view: &View<'_>, kind: MarkKind, about: u64, text: &str) {

@@ -233,6 +233,12 @@ pub(super) enum MarkKind {
     Lost,
     /// A connection was held for too long.
     Leak,
+    /// For the time that its text names, no connection is established.
+    BackOff,
+    /// A request was shed on standing delay.
+    Shed,
+    /// The credentials changed: older connections are retired.
+    Retired,
     /// Other options, a fork, a gap in the recording, or a refused input.
     Other,
 }

@@ -57,7 +57,8 @@ pub fn perfetto(picture: &Picture, title: &Title, out: &mut impl Write) -> io::R
         }
     }
     for mark in &picture.marks {
-        let scope = if mark.kind == MarkKind::CheckOutFailed { "t" } else { "p" };
+        let is_one_request = matches!(mark.kind, MarkKind::CheckOutFailed | MarkKind::Shed);
+        let scope = if is_one_request { "t" } else { "p" };
         put(json!({
             "ph": "i", "pid": 1, "tid": 0, "s": scope, "name": picture.texts[mark.text as usize],
             "ts": micros(mark.at), "args": { "step": mark.step },

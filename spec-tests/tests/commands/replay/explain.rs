@@ -273,7 +273,7 @@ fn what_waits_because_the_pool_backs_off_is_explained() {
     let page = folder.path("picture.html");
     good(&["draw", text(&trace), "--html", text(&page)]);
     let page = std::fs::read_to_string(page).expect("it was written");
-    assert!(page.contains("; the pool backs off until 1.66"), "no mark of a backoff");
+    assert!(page.contains("the pool backs off for 57.5 ms: 1 overload"), "no mark of a back-off");
 }
 
 #[test]

@@ -31,7 +31,7 @@ function verdict() {
   if (!hasPool) return said;
   if (total === 0) said.push("No check-out failed. ");
   else {
-    const i = data.markKind.indexOf(CHECK_OUT_FAILED);
+    const i = data.markKind.findIndex(isOfRequest);
     said.push(
       `${plural(total, "check-out")} failed: ${failed.map(([count, why]) => `${many(count)} ${why}`).join(", ")}`,
     );

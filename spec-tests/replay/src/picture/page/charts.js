@@ -142,7 +142,7 @@ function paintWaits(top) {
       const from = Math.max(LEFT, Math.round(left));
       const to = Math.min(width - RIGHT, Math.max(Math.round(right), Math.round(left) + 1));
       if (to <= from) return;
-      draw2d.fillStyle = colours[WAIT_COLOURS[data.waitOutcome[i]]];
+      draw2d.fillStyle = colours[waitColour(data.waitOutcome[i])];
       draw2d.fillRect(from, y, to - from, Math.max(1, rowHeight - (rowHeight > 3 ? 1 : 0)));
     });
   }

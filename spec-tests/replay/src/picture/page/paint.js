@@ -27,10 +27,11 @@ function paintPool(marks, counts, queue, holds, waits) {
 /// What is worse is drawn later, on top; of what falls into one pixel together the first is enough.
 const LAYERS = [
   [CHECK_OUT_FAILED],
-  [READY, KINDS.length - 1],
+  [SHEDDING],
+  [READY, RETIRED, OTHER],
   [NOT_ESTABLISHED, LOST],
-  [HELD],
   [BACK_OFF],
+  [HELD],
   [CLEAR, CLOSED],
 ];
 function paintMarks(top) {

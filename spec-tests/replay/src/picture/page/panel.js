@@ -205,8 +205,8 @@ function subject(i) {
   const kind = data.markKind[i];
   const number = data.markAbout[i];
   if (number === 0 || kind === CLEAR) return null;
-  const index = kind === CHECK_OUT_FAILED ? waitOf(number) : lifeOf(number);
-  return index < 0 ? null : kind === CHECK_OUT_FAILED ? waitItem(index) : lifeItem(index);
+  const index = isOfRequest(kind) ? waitOf(number) : lifeOf(number);
+  return index < 0 ? null : isOfRequest(kind) ? waitItem(index) : lifeItem(index);
 }
 function aboutMark(i) {
   const kind = data.markKind[i];

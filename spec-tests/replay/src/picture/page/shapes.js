@@ -116,6 +116,34 @@ const KINDS = [
     draw: (ink, a, b) => ring(ink, a, b, 4, 2.5),
   },
   {
+    name: "back-off",
+    colour: "--fault",
+    walked: true,
+    // Around the failure that it follows.
+    draw: (ink, a, b) => {
+      ink.fillRect(a - 7, b - 5, 2, 11);
+      ink.fillRect(a + 5, b - 5, 2, 11);
+    },
+  },
+  {
+    name: "shed",
+    colour: "--failed",
+    walked: true,
+    draw: (ink, a, b) => {
+      ink.fillRect(a - 4, b - 4, 8, 2);
+      ink.fillRect(a - 0.75, b - 4, 1.5, 9);
+    },
+  },
+  {
+    name: "connections retired",
+    colour: "--other",
+    line: true,
+    draw: (ink, a, b) => {
+      ink.lineWidth = 2;
+      ink.strokeRect(a - 4, b - 4, 8, 8);
+    },
+  },
+  {
     name: "other",
     colour: "--other",
     line: true,
@@ -126,7 +154,9 @@ const KINDS = [
       ]),
   },
 ];
-const [READY, CLEAR, CLOSED, CHECK_OUT_FAILED, NOT_ESTABLISHED, LOST, HELD] = KINDS.keys();
+const [READY, CLEAR, CLOSED, CHECK_OUT_FAILED, NOT_ESTABLISHED, LOST, HELD, BACK_OFF, SHEDDING, RETIRED, OTHER] =
+  KINDS.keys();
+const isOfRequest = (kind) => kind === CHECK_OUT_FAILED || kind === SHEDDING;
 const faults = about.faults.map(({ at, lasted, name, text }) => {
   const from = ticksOf(at);
   return { from, to: from + lasted / tick, name, text };
@@ -136,5 +166,7 @@ function drawMark(ink, kind, left, middle) {
   KINDS[kind].draw(ink, left, middle);
 }
 
-const WAIT_COLOURS = ["--served", "--failed", "--failed", "--failed", "--failed", "--other", "--other"];
+/// By outcome.
+const waitColour = (outcome) =>
+  outcome === SERVED ? "--served" : outcome === CANCELLED || outcome === WAITING ? "--other" : "--failed";
 const USE_COLOURS = ["--pending", "--used", "--draining"];

@@ -97,7 +97,7 @@ function title({ kind, index: i, from }) {
       const about = data.markAbout[i];
       const kind = data.markKind[i];
       const name =
-        about === 0 || kind === CLEAR ? "" : kind === CHECK_OUT_FAILED ? `w${about}: ` : `c${about}: `;
+        about === 0 || kind === CLEAR ? "" : isOfRequest(kind) ? `w${about}: ` : `c${about}: `;
       return name + texts[data.markText[i]];
     }
     case "role":
