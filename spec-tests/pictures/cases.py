@@ -100,12 +100,30 @@ def leak(browser, drawer, screenshots):
     place = re.search(rf"{first[1]} +by {first[2]} at (\S+),", told)[1]
     assert f"called at {place} " in story, (place, story)
     browser.screenshot(screenshots / "leak.png")
+    by_place(page, place)
     page.browser.press("escape", "0", "home")
     seen = set()
     for _ in range(40):
         page.browser.press("n")
         seen.add(page.heading())
     assert any("looks leaked" in one for one in seen), seen
+
+
+def by_place(page, leaks):
+    """The places that hold connections for the longest are listed, with the longest use of each."""
+    page.browser.press("escape", "0")
+    uses = int(re.search(r"^use \(([\d,]+)\)", page.story(), re.MULTILINE)[1].replace(",", ""))
+    listed = page.story().partition("held connections, by place\n")[2]
+    told = re.findall(r"^(\S+): (\d+) % of the time in use, ([\d,]+) uses, (.+) at the longest$", listed, re.MULTILINE)
+    places, shares, counts, longest = zip(*told)
+    assert places[0] == leaks and len(places) == 3 and int(shares[0]) > 50, told
+    assert abs(sum(map(int, shares)) - 100) <= 1 and list(map(int, shares)) == sorted(map(int, shares), reverse=True), told
+    # Those that are cut off by the end count, too.
+    assert uses <= sum(int(count.replace(",", "")) for count in counts) <= uses + 10, (told, uses)
+    page.follow(f"{longest[0]} at the longest")
+    assert page.heading().endswith(f" for {longest[0]}") and f"called at {leaks}" in words(page.story()), page.story()
+    page.browser.press("escape", "0", "s")
+    assert f"{places[0]}: {shares[0]} % of the time in use" in page.story(), page.story()
 
 
 def cleared(browser, drawer, screenshots):

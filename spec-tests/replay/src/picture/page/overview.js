@@ -35,6 +35,33 @@ function longestUses(from, to) {
     found.map((i) => [linkTo(useItem(i)), notes.has(i) ? `: ${notes.get(i)}` : ""]),
   );
 }
+/// Where connections were checked out that were held for the longest, together.
+function heldByPlace(from, to) {
+  if (!data.usePlace.some(Boolean)) return "";
+  const places = new Map();
+  let all = 0;
+  for (let i = lowerBound(data.useEnd, from); i < data.useEnd.length; i++) {
+    const held = Math.min(to, data.useEnd[i]) - Math.max(from, startOf(uses, i));
+    if (data.useKind[i] !== IN_USE || held < 0) continue;
+    const place = places.get(data.usePlace[i]) ?? { count: 0, sum: 0, longest: i };
+    places.set(data.usePlace[i], place);
+    place.count++;
+    place.sum += held;
+    if (data.useLength[i] > data.useLength[place.longest]) place.longest = i;
+    all += held;
+  }
+  return listed(
+    "held connections, by place",
+    [...places]
+      .sort(([, a], [, b]) => b.sum - a.sum)
+      .map(([place, { count, sum, longest }]) => [
+        `${texts[place] || "an unknown place"}: ${Math.round((100 * sum) / (all || 1))} % of the time in use, ` +
+          `${plural(count, "use")}, `,
+        linkTo(useItem(longest), `${span(data.useLength[longest])} at the longest`),
+      ]),
+    5,
+  );
+}
 function marksOf(kind, name, from, to) {
   const found = [];
   const [low, high] = between(data.markAt, from, to);
@@ -88,6 +115,7 @@ function statistics(from, to) {
     servers.length ? changesOf(from, to, 10) : "",
     percentileTable(from, to),
     longestWaits(from, to),
+    heldByPlace(from, to),
     longestUses(from, to),
   ];
 }
@@ -111,6 +139,7 @@ function overview() {
       faults.map((_, i) => linkTo(faultItem(i))),
       30,
     ),
+    heldByPlace(first, last),
     longestUses(0, Math.ceil(last)),
   );
 }
