@@ -8,7 +8,7 @@ def check(browser, drawer, screenshots):
     browser.prefer("light")
     traces = [drawer.record(name, "--case", case) for name, case in [("before", "slow-server"), ("after", "too-small")]]
     both = drawer.folder / "both.html"
-    said = drawer.run("replay", traces[0], "--beside", traces[1], "--html", both)
+    said = drawer.run("draw", traces[0], "--beside", traces[1], "--html", both)
     assert said.startswith("35241 steps beside 40667 drawn in "), said
     page = Page(browser, both)
     page.load()

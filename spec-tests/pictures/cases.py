@@ -191,7 +191,7 @@ def retired(browser, drawer, screenshots):
     step = b"\x12t\0" + struct.pack("<q", 20_000_000_000) + b"\x08retire\0\x01\0"
     last = len(struct.pack("<i", 0) + b"\x10end\0" + struct.pack("<i", 0) + b"\0")
     trace.write_bytes(trace.read_bytes()[:-last] + struct.pack("<i", 4 + len(step)) + step)
-    drawer.run("replay", trace, "--lenient", "--html", drawn)
+    drawer.run("draw", trace, "--lenient", "--html", drawn)
     page = Page(browser, drawn)
     page.load()
     page.follow("connections retired", "#legend")

@@ -1,4 +1,4 @@
-"""Draws traces by `cenote replay --html` and `cenote run --html`, and steers the pages in a browser by mouse,
+"""Draws traces by `cenote draw` and `cenote run --html`, and steers the pages in a browser by mouse,
 keys and fingers: what docs/traces.md promises of the picture is tried here.
 
     check.py CENOTE FOLDER [PART…]    the program, the folder for screenshots, and only these modules, such
@@ -42,7 +42,7 @@ class Drawer:
         """A page, whose trace is beside it."""
         trace, page = self.record(name, *arguments), self.folder / f"{name}.html"
         start = time.monotonic()
-        self.run("replay", trace, "--html", page)
+        self.run("draw", trace, "--html", page)
         took, size = time.monotonic() - start, page.stat().st_size
         print(f"{name}: drawn in {took:.2f} s, {size / 1e6:.1f} MB")
         assert took < SECONDS_MAX, f"{took} s"

@@ -1,4 +1,4 @@
-"""A page of `cenote replay --html` in the browser: what it says and shows."""
+"""A page of `cenote draw` in the browser: what it says and shows."""
 
 import re
 import time

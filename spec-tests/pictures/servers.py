@@ -23,7 +23,7 @@ def pool(folder, server):
 def one_pool(browser, drawer, screenshots, folder):
     """The lanes of the servers are drawn, said, pinned, found and walked to, and lead to what came of them."""
     drawn = drawer.folder / "one.html"
-    drawer.run("replay", folder / "topology.bson", pool(folder, SERVERS[0]), "--html", drawn)
+    drawer.run("draw", folder / "topology.bson", pool(folder, SERVERS[0]), "--html", drawn)
     page = Page(browser, drawn)
     for scheme in ["dark", "light"]:
         browser.prefer(scheme)
@@ -95,7 +95,7 @@ def alone(browser, drawer, screenshots, folder):
     """Without a pool there are the servers, and nothing of a pool."""
     browser.prefer("light")
     drawn = drawer.folder / "alone.html"
-    assert drawer.run("replay", folder / "topology.bson", "--html", drawn).startswith("33 steps drawn in ")
+    assert drawer.run("draw", folder / "topology.bson", "--html", drawn).startswith("33 steps drawn in ")
     page = Page(browser, drawn)
     page.load()
     browser.screenshot(screenshots / "servers-alone.png")
@@ -114,7 +114,7 @@ def alone(browser, drawer, screenshots, folder):
 def together(browser, drawer, screenshots, folder):
     """The servers, and each pool below them, with the same time in view."""
     drawn = drawer.folder / "client.html"
-    assert drawer.run("replay", folder, "--html", drawn).startswith("4 traces drawn in ")
+    assert drawer.run("draw", folder, "--html", drawn).startswith("4 traces drawn in ")
     page = Page(browser, drawn)
     page.load()
     browser.screenshot(screenshots / "client.png")
