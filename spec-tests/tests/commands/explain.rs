@@ -100,6 +100,16 @@ fn events_of_several_pools_out_of_order_and_from_the_middle() {
 }
 
 #[test]
+fn the_pools_of_events_are_drawn() {
+    let folder = tempdir().unwrap();
+    let (file, page) = (written(&folder, "events.jsonl", UNTIDY), folder.path().join("page.html"));
+    let told = good(&["draw", &file, "--html", &path_text(&page)]);
+    assert!(told.contains(" events drawn in "), "{told}");
+    let page = fs::read_to_string(page).unwrap();
+    assert!(page.contains("pool of a:1") && page.contains("pool of b:1"));
+}
+
+#[test]
 fn what_cannot_be_explained_is_said() {
     let folder = tempdir().unwrap();
     let events = |text: &str| written(&folder, "bad.jsonl", text);
@@ -110,6 +120,9 @@ fn what_cannot_be_explained_is_said() {
     let file = events(UNTIDY);
     refused(&["explain", &file, "--waiter", "1"], 2, "--waiter is for a trace");
     refused(&["explain", "absent.jsonl"], 2, "absent.jsonl: ");
+    refused(&["draw", &file, "--html", &file], 2, "the events and --html are one file");
+    let packed = ["draw", &file, "--html", "page.html", "--perfetto", "trace.json"];
+    refused(&packed, 2, "--perfetto is for a trace");
 }
 
 #[test]

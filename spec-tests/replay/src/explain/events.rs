@@ -75,8 +75,12 @@ pub(crate) struct ToldPool {
     pub(crate) closed: Option<Instant>,
     /// When it became ready.
     pub(crate) readied: Vec<Instant>,
-    /// The counts after each event.
-    pub(crate) counted: Vec<(Instant, Counts)>,
+    /// The counts after each event, and how many requests wait.
+    pub(crate) counted: Vec<(Instant, Counts, usize)>,
+    /// All that there were, in the order of their beginnings.
+    pub(crate) lives: Vec<ToldLife>,
+    /// Of those that are open, the place in that list.
+    open: BTreeMap<u64, usize>,
     analysis: Analysis,
     holders: Holders,
     counts: Counts,
@@ -89,6 +93,16 @@ pub(crate) struct ToldPool {
     early: Vec<u64>,
     /// Since when requests fail at once, if they do, and why.
     paused: Option<(Instant, Option<String>)>,
+}
+
+/// A connection, as far as events tell of it.
+pub(crate) struct ToldLife {
+    pub(crate) number: u64,
+    pub(crate) created: Instant,
+    pub(crate) ready: Option<Instant>,
+    pub(crate) closed: Option<Instant>,
+    /// Why it was closed, if the events say so.
+    pub(crate) why: Option<String>,
 }
 
 /// A request, as far as events tell of it.
@@ -123,6 +137,8 @@ impl ToldPool {
             closed: None,
             readied: Vec::new(),
             counted: Vec::new(),
+            lives: Vec::new(),
+            open: BTreeMap::new(),
             analysis: Analysis::new(slowest),
             holders: Holders::default(),
             counts,
@@ -173,6 +189,10 @@ impl ToldPool {
                 let pending = pending.filter(|it| it.activity == Activity::Pending);
                 let failed = pending.map(|it| (it.since, at.saturating_since(it.since), false));
                 self.establishments.extend(failed);
+                if let Some(life) = self.open.get(&connection) {
+                    let told = event.error.as_deref().or(event.reason.as_deref());
+                    self.lives[*life].why = told.map(|told| OneLine::text(told).to_string());
+                }
                 self.put(connection, None);
                 self.early.retain(|it| *it != connection);
                 if let Some(clear) = self.analysis.clears.all.last_mut() {
@@ -193,7 +213,7 @@ impl ToldPool {
             | Kind::ConnectionPendingResponseSucceeded
             | Kind::ConnectionPendingResponseFailed => {}
         }
-        self.counted.push((self.now, self.counts));
+        self.counted.push((self.now, self.counts, self.holders.requests.len()));
         let analysis = &mut self.analysis;
         analysis.counted = Some((self.start, self.now));
         analysis.waiting_max = analysis.waiting_max.max(self.holders.requests.len() as u64);
@@ -223,6 +243,9 @@ impl ToldPool {
     }
 
     fn forget_connections(&mut self) {
+        for (_, life) in std::mem::take(&mut self.open) {
+            self.lives[life].closed = Some(self.now);
+        }
         self.holders = Holders::default();
         self.early.clear();
         self.counts = Counts { total: 0, in_use: 0, pending: 0, ..self.counts };
@@ -230,6 +253,7 @@ impl ToldPool {
 
     /// A connection as it is now; `None`: there is none of this number.
     fn put(&mut self, number: u64, connection: Option<Connection>) {
+        self.live(number, connection);
         let connections = &mut self.holders.connections;
         let before = match connection {
             Some(connection) => connections.insert(number, connection),
@@ -245,6 +269,24 @@ impl ToldPool {
         counted(&mut self.counts.in_use, |it| matches!(it, Activity::InUse(_)));
         counted(&mut self.counts.pending, |it| it == Activity::Pending);
         self.see_limit();
+    }
+
+    fn live(&mut self, number: u64, connection: Option<Connection>) {
+        let Some(connection) = connection else {
+            if let Some(life) = self.open.remove(&number) {
+                self.lives[life].closed = Some(self.now);
+            }
+            return;
+        };
+        let life = *self.open.entry(number).or_insert_with(|| {
+            // Of one that was there before, it is seen when it is used.
+            let created = connection.since;
+            self.lives.push(ToldLife { number, created, ready: None, closed: None, why: None });
+            self.lives.len() - 1
+        });
+        if connection.activity != Activity::Pending {
+            self.lives[life].ready.get_or_insert(connection.since);
+        }
     }
 
     fn established(&mut self, at: Instant, number: u64, milliseconds: Option<f64>) {
@@ -431,10 +473,21 @@ impl ToldPool {
         self.analysis.clears.all.push(clear);
     }
 
+    /// The clears, of the whole pool or of a service: when, and why.
+    pub(crate) fn causes(&self) -> impl Iterator<Item = (Instant, &str)> {
+        self.analysis.clears.all.iter().map(|clear| (clear.at, &*clear.cause))
+    }
+
     /// The clears of the whole pool: when, and when it was ready again.
     pub(crate) fn clears(&self) -> impl Iterator<Item = (Instant, bool, Option<Instant>)> {
         let all = self.analysis.clears.all.iter().filter(|clear| clear.service.is_none());
         all.map(|clear| (clear.at, clear.interrupts, clear.ready))
+    }
+
+    /// The waits, with what was in the way.
+    pub(crate) fn waits(&self) -> Vec<Wait> {
+        let waiting = self.analysis.still_waiting(&self.holders, self.now, self.counts);
+        self.analysis.ended().iter().cloned().chain(waiting).collect()
     }
 
     pub(crate) fn finish(self, address: &str, longer_than: Option<Duration>) -> Findings {

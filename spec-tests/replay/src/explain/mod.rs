@@ -15,7 +15,7 @@ mod wait;
 
 pub use analysis::{Analysis, Use};
 pub use events::explain_events;
-pub(crate) use events::{ToldPool, ToldRequest, read_events};
+pub(crate) use events::{ToldLife, ToldPool, ToldRequest, read_events};
 pub use failures::Explainer;
 pub use story::Story;
 pub use summary::Findings;

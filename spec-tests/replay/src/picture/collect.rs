@@ -22,10 +22,10 @@ use crate::topology::ServerHistory;
 /// Gathers a [`Picture`].
 #[derive(Debug)]
 pub struct Collector {
-    picture: Picture,
+    pub(super) picture: Picture,
     analysis: Analysis,
     open: BTreeMap<u64, Open>,
-    texts: Texts,
+    pub(super) texts: Texts,
     /// The last mark of each time that the pool became ready, and how often it was marked ready again.
     ready: Vec<(usize, u64)>,
     /// Why connections of an older generation are stale.
@@ -48,8 +48,15 @@ struct Open {
 impl Collector {
     /// Starts with a pool in its initial state.
     pub fn new(pool: &PoolState<Traced>) -> Self {
-        let start = pool.now().as_nanos();
-        let mut collector = Self {
+        let mut collector = Self::from(pool.now());
+        collector.take_over(pool);
+        collector
+    }
+
+    /// From this time on, of a pool without connections.
+    pub(super) fn from(start: Instant) -> Self {
+        let start = start.as_nanos();
+        Self {
             picture: Picture { start, end: start, ..Picture::default() },
             analysis: Analysis::new(SLOWEST),
             open: BTreeMap::new(),
@@ -57,9 +64,7 @@ impl Collector {
             ready: Vec::new(),
             stale: "the pool was cleared before the trace begins".to_owned(),
             backs_off_until: None,
-        };
-        collector.take_over(pool);
-        collector
+        }
     }
 
     /// Adds a step.
@@ -115,7 +120,13 @@ impl Collector {
         let counts = Counts::of(&pool.snapshot(), pool.options());
         let waiting = self.analysis.still_waiting(reader.holders(), pool.now(), counts);
         self.abandon(&waiting);
-        let findings = Findings::new(self.analysis, reader, clock, None, server);
+        let analysis = std::mem::replace(&mut self.analysis, Analysis::new(0));
+        let findings = Findings::new(analysis, reader, clock, None, server);
+        self.complete(&findings, clock)
+    }
+
+    /// With what was found in the whole.
+    pub(super) fn complete(mut self, findings: &Findings, clock: Clock) -> Picture {
         for (leak, line) in findings.leaked() {
             let (number, start) = (leak.connection, leak.since.as_nanos());
             let is_it = |usage: &&mut Use| usage.number == number && usage.start == start;
@@ -293,7 +304,7 @@ impl Collector {
         }
     }
 
-    fn wait(&mut self, wait: &explain::Wait) {
+    pub(super) fn wait(&mut self, wait: &explain::Wait) {
         let way = wait.in_the_way();
         let brief = way.split(':').next().unwrap_or_default();
         let (outcome, connection) = match &wait.outcome {
@@ -460,12 +471,12 @@ const fn outcome_of(failure: &Failure) -> u8 {
     match failure {
         Failure::TimedOut => 1,
         Failure::Paused(_) | Failure::Cleared(_) => 2,
-        Failure::NotEstablished(_) => 3,
+        // The events of a pool do not always say why.
+        Failure::NotEstablished(_) | Failure::Untold => 3,
         Failure::Closed => 4,
         Failure::Cancelled => 5,
         Failure::QueueFull => 7,
         Failure::Shed => 8,
-        Failure::Untold => unreachable!(), // A trace says why.
     }
 }
 
@@ -473,7 +484,7 @@ const STILL_WAITING: u8 = 6;
 const HELD: &str = "not checked in by the end of the trace";
 const LEAKED: &str = "looks leaked";
 /// How many of the longest waits the summary lists.
-const SLOWEST: usize = 5;
+pub(super) const SLOWEST: usize = 5;
 /// How many clears are described.
 const CLEARS_MAX: usize = 500;
 

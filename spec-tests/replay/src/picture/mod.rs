@@ -8,9 +8,11 @@ mod perfetto;
 mod rows;
 mod servers;
 mod texts;
+mod told;
 
 pub use beside::{beside, stacked};
 pub use collect::Collector;
 pub use html::html;
 pub use model::{Fault, Picture, Servers, Title};
 pub use perfetto::{packed_perfetto, perfetto};
+pub use told::of_events;

@@ -80,7 +80,7 @@ fn options(told: &ToldPool, known: &Options) -> PoolOptions {
     };
     let mut options = PoolOptions::default();
     // What no event says is what it shows.
-    let shown = told.counted.last().map(|(_, counts)| counts.max.unwrap_or(0));
+    let shown = told.counted.last().map(|(_, counts, _)| counts.max.unwrap_or(0));
     options.max_pool_size = known.max_pool_size.or(shown);
     options.max_connecting = known.max_connecting.filter(|it| *it > 0);
     options.min_pool_size = known.min_pool_size;
@@ -125,7 +125,7 @@ fn recorded(told: &ToldPool, end: Instant) -> super::Outcome {
     answers.into_iter().for_each(|(at, id, answer)| tally.answered(at, id, answer));
     let mut created = 0;
     let mut before = 0;
-    for (at, counts) in told.counted.iter().take_while(|(at, _)| *at <= end) {
+    for (at, counts, _) in told.counted.iter().take_while(|(at, ..)| *at <= end) {
         created += u64::from(counts.total.saturating_sub(before));
         before = counts.total;
         tally.after(*at, Level { open: counts.total, in_use: counts.in_use, created });

@@ -1,7 +1,7 @@
 //! Draws traces.
 
 use std::fs::File;
-use std::io::{self, BufWriter, Read, Write};
+use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
@@ -14,7 +14,7 @@ use super::played::Played;
 use super::{Arguments, open, topology};
 use crate::command::Failure;
 use crate::command::input::{self, at};
-use crate::command::output::shown;
+use crate::command::output::{printable, shown};
 
 /// What one can do with a picture.
 const KEYS: &str =
@@ -139,6 +139,22 @@ fn create(
         file.flush()
     });
     written.map_err(at(path))
+}
+
+/// Draws the pools of any driver, from their events.
+pub(super) fn draw_events(path: &Path, html: &Path, out: &mut impl Write) -> Result<(), Failure> {
+    let pools = picture::of_events(BufReader::new(input::open(path)?)).map_err(at(path))?;
+    let named = pools.iter().map(|(picture, title)| {
+        let address = title.address.as_deref().unwrap_or_default();
+        (format!("pool of {}", printable(address)), picture, title)
+    });
+    let named: Vec<_> = named.collect();
+    match named.as_slice() {
+        [(_, picture, title)] => create(html, |file| picture::html(picture, title, file))?,
+        all => create(html, |file| picture::stacked(all, file))?,
+    }
+    let events = pools.iter().map(|(picture, _)| picture.steps).sum::<u64>();
+    Ok(tell_drawn(&format!("{events} events"), html, out)?)
 }
 
 /// Draws the servers of a client.

@@ -1,19 +1,22 @@
 //! `cenote draw FILE --html PAGE`: a picture.
 
-use std::path::PathBuf;
+use std::io::{self, BufWriter};
+use std::path::{Path, PathBuf};
 
 use cenote_replay::clock::{TimePoint, UtcOffset};
 
-use super::explain_command::of_events;
-use super::{Arguments as ReplayArguments, run as replay};
+use super::draw::draw_events;
+use super::explain_command::{expect_of_events, of_events};
+use super::{Arguments as ReplayArguments, run as replay, without_closed_pipe};
 use crate::command::Failure;
-use crate::command::input::at;
+use crate::command::output::expect_different;
 
 /// Arguments of `cenote draw`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(in crate::command) struct Arguments {
-    /// A trace of Cenote, several of one client, or the folder that has them; `-` is standard input
+    /// A trace of Cenote, several of one client, or the folder that has them. Or the events or the log of a pool of any
+    /// driver; `-` is standard input
     #[arg(value_name = "TRACE", required = true)]
     traces: Vec<PathBuf>,
     /// Write a page that shows it: one file, for any browser, without a network
@@ -42,13 +45,31 @@ pub(in crate::command) struct Arguments {
 const EXAMPLES: &str = "\
 Examples:
   cenote draw incident.bson --html page.html
+  cenote draw events.jsonl --html page.html
   cenote draw traces/ --html page.html      servers and pools in one picture
   cenote draw before.bson --beside after.bson --html both.html";
+
+fn of_any_driver(given: &Arguments, path: &Path) -> Result<bool, Failure> {
+    let of_traces = [
+        ("--beside", given.beside.is_some()),
+        ("--perfetto", given.perfetto.is_some()),
+        ("--lenient", given.lenient),
+        ("--from", given.from.is_some()),
+        ("--to", given.to.is_some()),
+        ("--utc-offset", given.utc_offset.is_some()),
+    ];
+    expect_of_events(path, &of_traces)?;
+    let Some(html) = &given.html else { return Ok(true) };
+    expect_different(&[("the events", Some(path)), ("--html", Some(html))])?;
+    let mut out = BufWriter::new(io::stdout().lock());
+    let drawn = draw_events(path, html, &mut out).map(|()| true);
+    without_closed_pipe(drawn, &mut out)
+}
 
 /// Draws.
 pub(in crate::command) fn run(given: Arguments) -> Result<bool, Failure> {
     if let Some(path) = of_events(&given.traces)? {
-        return Err(at(&path)("a picture is of a trace, and these are events"));
+        return of_any_driver(&given, &path);
     }
     replay(ReplayArguments {
         traces: given.traces,

@@ -96,10 +96,7 @@ pub(in crate::command) fn run(given: Arguments) -> Result<bool, Failure> {
         ..ReplayArguments::default()
     };
     let Some(path) = events else { return super::run(arguments) };
-    if let Some((option, _)) = of_traces.iter().find(|(_, is_given)| *is_given) {
-        let told = format!("{option} is for a trace, and these are events");
-        return Err(at(&path)(told));
-    }
+    expect_of_events(&path, &of_traces)?;
     let mut out = BufWriter::new(io::stdout().lock());
     without_closed_pipe(explain(&arguments, &path, &mut out), &mut out)
 }
@@ -120,6 +117,15 @@ fn explain(
         good &= print_findings(arguments, path, findings, out)?;
     }
     Ok(good)
+}
+
+/// Refuses options that mean nothing for events.
+pub(super) fn expect_of_events(path: &Path, of_traces: &[(&str, bool)]) -> Result<(), Failure> {
+    let given = of_traces.iter().find(|(_, is_given)| *is_given);
+    let refuse = |(option, _): &(&str, bool)| {
+        Err(at(path)(format!("{option} is for a trace, and these are events")))
+    };
+    given.map_or(Ok(()), refuse)
 }
 
 /// The file, if it is of events.

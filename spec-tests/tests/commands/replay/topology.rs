@@ -29,7 +29,7 @@ fn changes_are_printed_a_line_each() {
         "a trace of a topology, recorded by cenote 0.1.0, from 0.000000000s, 2026-01-01 03:07:00 UTC",
         &format!("begins with ReplicaSetNoPrimary rs0: {}", unknown.join("; ")),
         "      1  0.001000000s  03:07:00.001  a.example.com:27017: Unknown -> RSPrimary of rs0, round trip \
-         901.0µs, tags dc: ny; ReplicaSetNoPrimary -> ReplicaSetWithPrimary",
+         901µs, tags dc: ny; ReplicaSetNoPrimary -> ReplicaSetWithPrimary",
         "      2  0.002000000s  03:07:00.002  b.example.com:27017: Unknown -> RSSecondary of rs0, round trip \
          1.3ms, tags dc: sf",
         "      3  0.003000000s  03:07:00.003  c.example.com:27017: Unknown -> RSSecondary of rs0, round trip \
@@ -37,14 +37,14 @@ fn changes_are_printed_a_line_each() {
         "     19  12.000000000s  03:07:12.000  a.example.com:27017: RSPrimary -> Unknown: hello: timed out \
          after 10s; ReplicaSetWithPrimary -> ReplicaSetNoPrimary",
         "     22  12.600000000s  03:07:12.600  b.example.com:27017: RSSecondary -> RSPrimary of rs0, round \
-         trip 1.4ms, tags dc: sf; ReplicaSetNoPrimary -> ReplicaSetWithPrimary",
+         trip 1.38ms, tags dc: sf; ReplicaSetNoPrimary -> ReplicaSetWithPrimary",
         "     23  12.600000000s  03:07:12.600  request 7204 for the primary waited 588ms for \
          b.example.com:27017",
         "     24  12.600000000s  03:07:12.600  request 7205 for the primary waited 31ms for \
          b.example.com:27017",
         "     27  15.000000000s  03:07:15.000  a.example.com:27017: Unknown -> RSSecondary of rs0, round trip \
-         962.0µs, tags dc: ny",
-        "     31  17.000000000s  03:07:17.000  b.example.com:27017: RSPrimary of rs0, round trip 1.3ms, tags \
+         962µs, tags dc: ny",
+        "     31  17.000000000s  03:07:17.000  b.example.com:27017: RSPrimary of rs0, round trip 1.32ms, tags \
          dc: sf; c.example.com:27017 is removed: hello: the primary, b.example.com:27017, does not list this \
          address as a member: name members as `rs.conf()` has them, or set directConnection=true",
         "33 steps until 18.002000000s, 7 changes; the replay agrees with the recording",
@@ -77,7 +77,7 @@ fn steps_are_chosen() {
     // Checks that say the same are printed if they are asked for.
     let (numbers, printed) = steps(&["--type", "Described", "--to", "2.002"]);
     assert_eq!(numbers, "1 2 3 4 5");
-    let same = "4 2.001000000s 03:07:02.001 a.example.com:27017: RSPrimary of rs0, round trip 961.0µs, tags dc: ny; \
+    let same = "4 2.001000000s 03:07:02.001 a.example.com:27017: RSPrimary of rs0, round trip 961µs, tags dc: ny; \
                 nothing changes";
     assert!(flat(&printed).contains(same), "{printed}");
     assert!(
@@ -241,7 +241,7 @@ fn failures_and_clears_name_the_change_that_they_follow() {
         "{line}"
     );
 
-    let elected = "b.example.com:27017 became RSPrimary of rs0, round trip 1.4ms, tags dc: sf at 03:07:12.600";
+    let elected = "b.example.com:27017 became RSPrimary of rs0, round trip 1.38ms, tags dc: sf at 03:07:12.600";
     let timed_out = told(B, &["--explain"]);
     assert!(
         timed_out.contains(&format!("follows a change of the topology: {elected}")),
@@ -249,7 +249,7 @@ fn failures_and_clears_name_the_change_that_they_follow() {
     );
     let wait = told(B, &["--explain", "--waiter", "15"]);
     assert!(
-        wait.contains("topology b.example.com:27017 became RSPrimary of rs0, round trip 1.4ms, tags dc: sf, 21.6 ms before"),
+        wait.contains("topology b.example.com:27017 became RSPrimary of rs0, round trip 1.38ms, tags dc: sf, 21.6 ms before"),
         "{wait}"
     );
     // Those that came more than a second after it do not.
@@ -261,7 +261,7 @@ fn failures_and_clears_name_the_change_that_they_follow() {
     let follows = &as_json["groups"][0]["follows"];
     assert_eq!(
         follows["change"],
-        "b.example.com:27017 became RSPrimary of rs0, round trip 1.4ms, tags dc: sf"
+        "b.example.com:27017 became RSPrimary of rs0, round trip 1.38ms, tags dc: sf"
     );
     // A pool whose requests follow nothing says nothing of it.
     let calm = told(C, &["--explain"]);
