@@ -1,7 +1,5 @@
 //! Events as the logs of drivers tell them: the messages of the component `connection`, in the forms that drivers write.
 
-use std::borrow::Cow;
-
 use jiff::civil::{Date, DateTime, Time};
 use jiff::tz::Offset;
 use serde_json::{Map, Value, json};
@@ -26,7 +24,7 @@ pub(super) fn event(text: &str) -> Option<(Result<Line, LineError>, Option<Strin
 const MESSAGES: [(&str, &str, &str); 11] = [
     ("Connection pool created", "Connection pool created for ", "ConnectionPoolCreated"),
     ("Connection pool ready", "Connection pool ready for ", "ConnectionPoolReady"),
-    ("Connection pool cleared", "Connection pool for ", "ConnectionPoolCleared"),
+    (CLEARED, "Connection pool for ", "ConnectionPoolCleared"),
     ("Connection pool closed", "Connection pool closed for ", "ConnectionPoolClosed"),
     ("Connection created", "Connection created: address=", "ConnectionCreated"),
     ("Connection ready", "Connection ready: address=", "ConnectionReady"),
@@ -45,6 +43,8 @@ const MESSAGES: [(&str, &str, &str); 11] = [
     ("Connection checked in", "Connection checked in: address=", "ConnectionCheckedIn"),
 ];
 
+const CLEARED: &str = "Connection pool cleared";
+
 /// Reasons as events name them, by the first words of the specification's text, and of PyMongo's.
 const REASONS: [(&str, &str); 8] = [
     ("Wait queue timeout", "timeout"),
@@ -60,8 +60,7 @@ const REASONS: [(&str, &str); 8] = [
 /// An event with the fields of its message.
 fn line(kind: &str, at: Option<f64>, mut fields: Fields) -> Result<Line, LineError> {
     let mut take = |key: &str| fields.remove(key).unwrap_or_default();
-    let text =
-        |value: Value| value.as_str().map(str::to_owned).unwrap_or_else(|| value.to_string());
+    let text = |value: Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     let (host, port) = (text(take("serverHost")), text(take("serverPort")));
     let address =
         if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") };
@@ -120,6 +119,10 @@ fn in_words(text: &str) -> Option<(&str, Fields)> {
     let ((message, ..), (before, told)) = found?;
     let address = told.split([' ', ',']).next()?.trim_end_matches('.').trim_end();
     let (host, port) = address.rsplit_once(':')?;
+    // Errors begin so as well: "Connection pool for a:1 was cleared because …".
+    if *message == CLEARED && !told[address.len()..].starts_with(" cleared") {
+        return None;
+    }
     let mut fields = Fields::new();
     let mut put = |key: &str, value: Value| fields.insert(key.to_owned(), value);
     put("message", (*message).into());
@@ -173,13 +176,7 @@ fn time(text: &str) -> Option<f64> {
         if let Some(of_day) = of_day {
             return Some(of_day.duration_since(Time::MIN).as_secs_f64());
         }
-        let named = date_of(word);
-        date = named.or(date);
+        date = word.replace('/', "-").parse().ok().or(date);
     }
     None
-}
-
-fn date_of(word: &str) -> Option<Date> {
-    let dashed: Cow<'_, str> = word.replace('/', "-").into();
-    dashed.contains('-').then(|| dashed.parse().ok()).flatten()
 }

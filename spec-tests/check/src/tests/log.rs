@@ -47,8 +47,10 @@ fn a_log_in_words_is_read_across_midnight() {
 23:59:59.950 [main] DEBUG org.mongodb.driver.connection - Connection ready: address=a:1, driver-generated ID=7, established in=10 ms
 23:59:59.949 [main] DEBUG org.mongodb.driver.connection - Connection checked in: address=a:1, driver-generated ID=7
 00:00:00.500 [main] DEBUG org.mongodb.driver.connection - Checkout failed for connection to a:1. Reason: Wait queue timeout elapsed without a connection becoming available. Duration: 50 ms
+00:00:00.550 [main] ERROR shop - Connection pool for a:1 was cleared because another operation failed
+00:00:00.560 [main] DEBUG org.mongodb.driver.connection - Connection pool for a:1 cleared
 00:00:00.600 [main] DEBUG org.mongodb.driver.connection - Connection closed: address=a:1, driver-generated ID=7. Reason: An error occurred while using the connection. Error: reset by the peer: 4";
-    let [created, ready, given, failed, closed] =
+    let [created, ready, given, failed, cleared, closed] =
         read(log).try_into().expect("an event for each line");
     assert_eq!((&*created.address, created.at), ("[::1]:1", Some(86_399.9)));
     let options = created.options.expect("options");
@@ -62,6 +64,7 @@ fn a_log_in_words_is_read_across_midnight() {
         failed,
         Line { connection_id: None, reason: Some(Cow::Borrowed("timeout")), ..timeout }
     );
+    assert_eq!((cleared.kind, cleared.at), (Kind::ConnectionPoolCleared, Some(86_400.56)));
     let error = Some("reset by the peer: 4".to_owned());
     let reason = Some(Cow::Borrowed("error"));
     let told = of_connection(Kind::ConnectionClosed, 86_400.6, None);
