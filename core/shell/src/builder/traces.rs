@@ -87,7 +87,7 @@ impl<P: BuiltPool> Builder<P> {
     }
 
     /// Timeouts between which less time than this passes are one episode, which is over when it has passed
-    /// without one. By default 30 s; less makes more files for the [folder](Self::dump_traces_into).
+    /// without one. By default 30 s, at least 1 s; less makes more files for the [folder](Self::dump_traces_into).
     #[must_use]
     pub fn episode_pause(mut self, pause: Duration) -> Self {
         self.0.tracing.episode_pause = Some(pause);

@@ -69,7 +69,8 @@ impl Aftermath {
 
     pub(super) fn timed_out(&mut self) {
         // The last of them may not be told.
-        self.ends = Some(Instant::now() + self.pause + self.pause / TOLD);
+        let pause = self.pause.saturating_add(self.pause / TOLD);
+        self.ends = Instant::now().checked_add(pause);
     }
 
     /// How long it takes until the episode is over, if there is one.

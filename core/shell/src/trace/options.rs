@@ -45,6 +45,8 @@ pub struct TraceOptions {
 /// Where there is a folder and nothing else was said.
 const FLIGHT_RECORDER: usize = 1 << 20;
 const EPISODE_PAUSE: Duration = Duration::from_secs(30);
+/// Each episode copies what the flight recorder holds.
+const LEAST_PAUSE: Duration = Duration::from_secs(1);
 
 impl TraceOptions {
     /// The same for one of several pools: but for the recording, which goes to one place.
@@ -116,7 +118,7 @@ impl TraceOptions {
         }
         let is_watched = recording.is_some() || folder.is_some();
         let sink = recording.map(Recording::open).transpose()?;
-        let pause = episode_pause.unwrap_or(EPISODE_PAUSE);
+        let pause = episode_pause.unwrap_or(EPISODE_PAUSE).max(LEAST_PAUSE);
         let (episodes, aftermath) =
             folder.as_ref().map(|_| (Episodes::new(pause), Aftermath::new(pause, beside))).unzip();
         let thread = TraceWriterThread::new(sink, info.clone(), signal, aftermath);
