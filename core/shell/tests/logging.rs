@@ -1,43 +1,42 @@
-//! The log messages of both shells, through `tracing`. The subscriber is that of the whole process.
+//! The log messages of the shells, through `tracing`. The subscriber is that of the whole process.
 
 use std::fmt::{Debug, Write};
-use std::io;
+use std::panic::resume_unwind;
 use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use cenote_core::address::ServerAddress;
-use cenote_core::error::{ConnectionError, Stage};
 use cenote_core::log::LogSettings;
 use cenote_core::pool::PoolOptions;
-use cenote_mio::Recording;
+use cenote_mio::{EventLoop, Recording};
+use cenote_shell::builder::Builder;
+use cenote_shell::connection::MongoConnector;
+use cenote_shell::runtime::Network;
+use cenote_smol::Smol;
 use cenote_test_runtimes::alone;
-use tokio::runtime;
+use cenote_tokio::Tokio;
 use tracing::field::{Field, Visit};
-use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Level, Metadata, Subscriber};
+use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
+
+use crate::pool::blocking::{TestPool, TestRuntime};
+use crate::pool::world::{Gate, at_most, unobserved};
+use crate::recording::shared_buffer::Broken;
 
 /// A line for each message, with its fields in their order.
 #[derive(Clone, Debug, Default)]
 struct Lines(Arc<Mutex<Vec<String>>>);
 
-impl Subscriber for Lines {
+impl<S: Subscriber> Layer<S> for Lines {
     // LG-43
-    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+    fn enabled(&self, metadata: &Metadata<'_>, _: Context<'_, S>) -> bool {
         ["cenote::connection", "cenote::trace"].contains(&metadata.target())
     }
 
-    fn new_span(&self, _: &Attributes<'_>) -> Id {
-        Id::from_u64(1)
-    }
-
-    fn record(&self, _: &Id, _: &Record<'_>) {}
-
-    fn record_follows_from(&self, _: &Id, _: &Id) {}
-
-    fn event(&self, event: &Event<'_>) {
+    fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
         let mut line = Line(String::new());
         event.record(&mut line);
         match *event.metadata().level() {
@@ -46,10 +45,6 @@ impl Subscriber for Lines {
         }
         self.0.lock().expect("no panic").push(line.0);
     }
-
-    fn enter(&self, _: &Id) {}
-
-    fn exit(&self, _: &Id) {}
 }
 
 impl Lines {
@@ -80,86 +75,25 @@ impl Visit for Line {
     }
 }
 
-/// Opens one connection, and fails the second.
-struct Once;
-
-impl Once {
-    fn connect(number: u64) -> Result<(), ConnectionError> {
-        match number {
-            1 => Ok(()),
-            _ => Err(ConnectionError::network(Stage::Tcp, "refused")),
-        }
-    }
-}
-
-impl cenote_tokio::Connector<cenote_tokio::Tokio> for Once {
-    type Connection = ();
-    type Error = ConnectionError;
-
-    async fn connect(
-        &self,
-        target: cenote_tokio::Target,
-        _: cenote_tokio::HandshakeReporter,
-    ) -> Result<(), ConnectionError> {
-        Self::connect(target.connection_id)
-    }
-}
-
-impl cenote_mio::Connector<cenote_mio::EventLoop> for Once {
-    type Connection = ();
-    type Error = ConnectionError;
-
-    async fn connect(
-        &self,
-        target: cenote_mio::Target,
-        _: cenote_mio::HandshakeReporter,
-    ) -> Result<(), ConnectionError> {
-        Self::connect(target.connection_id)
-    }
-}
-
-/// Never opens a connection, and has no time limit of its own.
-struct Endless;
-
-impl cenote_mio::Connector<cenote_mio::EventLoop> for Endless {
-    type Connection = ();
-    type Error = ConnectionError;
-
-    async fn connect(
-        &self,
-        _: cenote_mio::Target,
-        _: cenote_mio::HandshakeReporter,
-    ) -> Result<(), ConnectionError> {
-        std::future::pending().await
-    }
-}
-
 // OP-35, OP-36: has an option without effect, whose value must not be logged.
 const URI: &str = "mongodb://db.example.com/?maxConecting=3&maxPoolSize=secret";
 
-fn on_tokio(address: ServerAddress, options: PoolOptions) {
-    let runtime = runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
-    runtime.expect("a runtime").block_on(async {
-        cenote_tokio::Pool::builder(URI).expect("a builder");
-        let builder = cenote_tokio::Builder::new(address, Once).replace_options(options);
-        let pool = builder.build().expect("a pool");
-        pool.ready();
-        let first = pool.check_out().await.expect("a connection");
-        pool.check_out().await.expect_err("it is refused");
-        drop(first);
-        pool.close().await;
-    });
-}
-
-fn on_mio(address: ServerAddress, options: PoolOptions) {
-    cenote_mio::Pool::builder(URI).expect("a builder");
-    let builder = cenote_mio::Builder::new(address, Once).replace_options(options);
-    let pool = builder.build().expect("a pool");
+fn check_messages<R: TestRuntime + Network>(lines: &Lines) {
+    Builder::<R::Pool<MongoConnector<R>>>::from_uri(URI).expect("a builder");
+    let gate = Gate::open();
+    gate.refuse(2);
+    let pool = unobserved::<R::Pool<_>>(&gate, at_most(2)).build().expect("a pool");
     pool.ready();
     let first = pool.check_out().expect("a connection");
     pool.check_out().expect_err("it is refused");
     drop(first);
     pool.close();
+    let mut said = std::mem::take(&mut *lines.0.lock().expect("no panic"));
+    let messages = said.split_off(WARNINGS.len());
+    for (warning, expected) in said.iter().zip(WARNINGS) {
+        assert!(warning.starts_with(expected) && !warning.contains("secret"), "{warning}");
+    }
+    assert_eq!(messages, expected(), "{messages:#?}");
 }
 
 // PS-07, LG-01, LG-40, LG-41, LG-43, LG-47
@@ -167,17 +101,11 @@ fn on_mio(address: ServerAddress, options: PoolOptions) {
 fn messages_have_the_words_and_keys_of_the_specification() {
     alone(|| {
         let lines = Lines::default();
-        tracing::subscriber::set_global_default(lines.clone()).unwrap();
-        for shell in [on_tokio, on_mio] {
-            let options = PoolOptions::default().with_max_pool_size(2);
-            shell(ServerAddress::tcp("db.example.com", 27018).unwrap(), options);
-            let mut said = std::mem::take(&mut *lines.0.lock().unwrap());
-            let messages = said.split_off(WARNINGS.len());
-            for (warning, expected) in said.iter().zip(WARNINGS) {
-                assert!(warning.starts_with(expected) && !warning.contains("secret"), "{warning}");
-            }
-            assert_eq!(messages, expected(), "{messages:#?}");
-        }
+        let collector = tracing_subscriber::registry().with(lines.clone());
+        tracing::subscriber::set_global_default(collector).unwrap();
+        check_messages::<Tokio>(&lines);
+        check_messages::<EventLoop>(&lines);
+        check_messages::<Smol>(&lines);
         with_a_subscriber_that_blocks();
         with_traces_that_fail_and_succeed(&lines);
         with_a_possible_leak(&lines);
@@ -193,14 +121,15 @@ fn messages_have_the_words_and_keys_of_the_specification() {
     });
 }
 
+fn on_mio(gate: &Gate, options: PoolOptions) -> cenote_mio::Builder<Gate> {
+    unobserved(gate, options)
+}
+
 /// Which is logged once, without a callback.
 fn with_a_possible_leak(lines: &Lines) {
     let threshold = Duration::from_millis(200);
-    let address = "db.example.com".parse().expect("an address");
-    let pool = cenote_mio::Builder::new(address, Once)
-        .replace_options(PoolOptions::default().with_leak_detection_threshold(threshold))
-        .build()
-        .expect("a pool");
+    let options = PoolOptions::default().with_leak_detection_threshold(threshold);
+    let pool = on_mio(&Gate::open(), options).build().expect("a pool");
     pool.ready();
     let held = pool.check_out().expect("a connection");
     let text = "WARN message=Possible connection leak: checked out for leak_detection_threshold \
@@ -216,9 +145,7 @@ fn with_a_possible_leak(lines: &Lines) {
 fn with_a_connector_that_does_not_return(lines: &Lines) {
     let threshold = Duration::from_millis(200);
     let options = PoolOptions::default().with_min_pool_size(1).with_unanswered_threshold(threshold);
-    let address = "db.example.com".parse().expect("an address");
-    let builder = cenote_mio::Builder::new(address, Endless).replace_options(options);
-    let pool = builder.build().expect("a pool");
+    let pool = on_mio(&Gate::closed(), options).build().expect("a pool");
     pool.ready();
     let text = "WARN message=Connection still not established after unanswered_threshold \
                 serverHost=db.example.com serverPort=27017 driverConnectionId=1 pendingMS=";
@@ -232,11 +159,9 @@ fn with_a_connector_that_does_not_return(lines: &Lines) {
 /// A recording that cannot be written, and a dump of the first timeout.
 fn with_traces_that_fail_and_succeed(lines: &Lines) {
     let folder = tempfile::tempdir().expect("a folder");
-    let options = PoolOptions::default().with_max_pool_size(1);
-    let address = "db.example.com".parse().expect("an address");
-    let pool = cenote_mio::Builder::new(address, Once)
-        .replace_options(options.with_wait_queue_timeout(Duration::from_millis(1)))
-        .record(Recording::to_writer(Full))
+    let options = at_most(1).with_wait_queue_timeout(Duration::from_millis(1));
+    let pool = on_mio(&Gate::open(), options)
+        .record(Recording::to_writer(Broken { panics: false }))
         .dump_traces_into(folder.path())
         .build()
         .expect("a pool");
@@ -257,27 +182,12 @@ fn with_traces_that_fail_and_succeed(lines: &Lines) {
     assert_eq!(failed, &format!("WARN message=Trace cannot be written error={error}"));
 }
 
-/// A disk without space.
-struct Full;
-
-impl io::Write for Full {
-    fn write(&mut self, _: &[u8]) -> io::Result<usize> {
-        Err(io::Error::other("no space left"))
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
 /// Drops several events.
 fn with_a_subscriber_that_blocks() {
     let (entered, is_in) = channel();
     let (leave, may_leave) = channel::<()>();
     let may_leave = Mutex::new(may_leave);
-    let address = "db.example.com".parse().expect("an address");
-    let pool = cenote_mio::Builder::new(address, Once)
-        .replace_options(PoolOptions::default().with_max_pool_size(1))
+    let pool = on_mio(&Gate::open(), at_most(1))
         .event_queue(1)
         .on_event(move |event| {
             if event.event.name() == "ConnectionCheckedIn" && entered.send(()).is_ok() {
@@ -306,10 +216,10 @@ const WARNINGS: [&str; 2] = [
 ];
 
 fn expected() -> [String; 13] {
-    let server = "serverHost=db.example.com serverPort=27018";
+    let server = "serverHost=db.example.com serverPort=27017";
     let error = match std::env::var(LogSettings::VARIABLE).as_deref() {
-        Ok("3") => "con...",
-        _ => "connect: refused",
+        Ok("3") => "ope...",
+        _ => "operation: reset by the test",
     };
     [
         format!(" message=Connection pool created {server} maxPoolSize=2"),
@@ -350,4 +260,43 @@ fn errors_are_cut_where_the_environment_says() {
         .unwrap();
     let said = String::from_utf8_lossy(&same.stdout);
     assert!(same.status.success() && said.contains("1 passed"), "{said}");
+}
+
+/// At every message.
+struct Panics;
+
+impl<S: Subscriber> Layer<S> for Panics {
+    fn enabled(&self, metadata: &Metadata<'_>, _: Context<'_, S>) -> bool {
+        metadata.target() == "cenote::connection"
+    }
+
+    fn on_event(&self, _: &Event<'_>, _: Context<'_, S>) {
+        // Quietly: a panic with a payload and no message.
+        resume_unwind(Box::new("on purpose"));
+    }
+}
+
+#[test]
+fn a_collector_that_panics_affects_neither_callers_nor_subscribers() {
+    alone(|| {
+        let collector = tracing_subscriber::registry().with(Panics);
+        tracing::subscriber::set_global_default(collector).unwrap();
+        beside_panics::<Tokio>();
+        beside_panics::<EventLoop>();
+        beside_panics::<Smol>();
+    });
+}
+
+fn beside_panics<R: TestRuntime>() {
+    let told = Arc::new(AtomicUsize::new(0));
+    let heard = Arc::clone(&told);
+    let pool = unobserved::<R::Pool<_>>(&Gate::open(), PoolOptions::default())
+        .on_event(move |_| _ = heard.fetch_add(1, Ordering::Relaxed))
+        .build()
+        .expect("a pool");
+    pool.ready();
+    drop(pool.check_out().expect("a connection"));
+    pool.close();
+    // Created, ready; started, created, ready, checked out; checked in, closed; closed.
+    assert_eq!(told.load(Ordering::Relaxed), 9);
 }

@@ -7,11 +7,7 @@ mod model;
 #[cfg(not(cenote_model))]
 mod logging;
 #[cfg(not(cenote_model))]
-mod logging_panics;
-#[cfg(not(cenote_model))]
 mod pool;
-#[cfg(not(cenote_model))]
-mod recorded;
 #[cfg(not(cenote_model))]
 mod recording;
 #[cfg(not(cenote_model))]

@@ -1,24 +1,73 @@
 //! Many threads, some of whose check-outs time out or are cancelled.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::pool::blocking::{TestPool, TestRuntime, on_all_runtimes};
-use crate::pool::world::{Gate, at_most, failure, ready};
+use cenote_core::trace::JournalOptions;
+use cenote_shell::trace::Recording;
 
-on_all_runtimes!(the_pool_size_holds_and_nothing_is_lost,);
+use crate::pool::blocking::{TestPool, TestRuntime, on_all_runtimes};
+use crate::pool::world::{Gate, at_most, failure, ready, unobserved};
+use crate::recording::shared_buffer::{SharedBuffer, steps};
+
+on_all_runtimes!(
+    the_pool_size_holds_and_nothing_is_lost,
+    what_many_threads_do_is_recorded_in_the_order_of_the_machine,
+);
+
+const MAX: u32 = 8;
 
 // WQ-02, PS-03, PS-11, EV-26
 // Reports PgDog#1361, HikariCP#2366: with more callers than connections none is served any more.
 fn the_pool_size_holds_and_nothing_is_lost<R: TestRuntime>() {
-    const MAX: u32 = 8;
     let gate = Gate::open();
     let (pool, _) = ready::<R>(&gate, at_most(MAX));
+    crowd::<R>(&pool);
+    assert_eq!(gate.alive(), [0; 0]);
+}
+
+/// Without subscribers, and not by the entry points that build no input: neither is there while a pool is recorded.
+fn what_many_threads_do_is_recorded_in_the_order_of_the_machine<R: TestRuntime>() {
+    let gate = Gate::open();
+    [20, 40].iter().for_each(|number| gate.refuse(*number));
+    let buffer = SharedBuffer::default();
+    let journal = JournalOptions::default()
+        .with_actions(true)
+        .with_fingerprint_every(1)
+        .with_chunk_bytes(1 << 10)
+        .with_backlog(1 << 20);
+    let recording = Recording::to_writer(buffer.clone()).with_journal(journal);
+    let pool = unobserved::<R::Pool<_>>(&gate, at_most(MAX)).record(recording).build();
+    let pool = pool.expect("a pool");
+    pool.ready();
+    crowd::<R>(&pool);
+    pool.end_recording().expect("a whole trace");
+    // Each action and each fingerprint is compared with the recording.
+    let steps = steps(&buffer.read());
+    assert!(steps.iter().all(|step| !step.refused && step.lost_before.is_none()));
+    let kinds: BTreeSet<_> = steps.iter().map(|step| step.input.name()).collect();
+    let mut expected = BTreeSet::from([
+        "CheckOutRequested",
+        "CheckedIn",
+        "Clear",
+        "Close",
+        "EstablishFailed",
+        "EstablishSucceeded",
+        "Ready",
+        "Timer",
+    ]);
+    expected.extend(R::CAN_GIVE_UP.then_some("CheckOutCancelled"));
+    assert_eq!(kinds, expected);
+}
+
+/// Sixty-four threads use the pool, which is closed then.
+fn crowd<R: TestRuntime>(pool: &R::Pool<Gate>) {
     let out = AtomicU32::new(0);
     thread::scope(|scope| {
         for thread in 0..64_u64 {
-            let (pool, out) = (&pool, &out);
+            let out = &out;
             scope.spawn(move || {
                 for round in 0..200_u64 {
                     if (thread + round) % 5 == 0 {
@@ -47,6 +96,5 @@ fn the_pool_size_holds_and_nothing_is_lost<R: TestRuntime>() {
     let snapshot = pool.snapshot();
     assert_eq!((snapshot.in_use, snapshot.waiting), (0, 0), "{snapshot}");
     pool.close();
-    assert_eq!(gate.alive(), [0; 0]);
     assert_eq!(pool.snapshot().total, 0);
 }
