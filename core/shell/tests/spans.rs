@@ -11,9 +11,14 @@ use bson::rawdoc;
 use cenote_core::error::{ConnectionError, Stage};
 use cenote_core::pool::PoolOptions;
 use cenote_endpoint::{Endpoint, ListenOptions, Settings, User};
+use cenote_mio::EventLoop;
+use cenote_shell::builder::Builder as PoolBuilder;
+use cenote_shell::connection::MongoConnector;
+use cenote_shell::runtime::Network;
+use cenote_smol::Smol;
 use cenote_test_runtimes::alone;
 use cenote_tokio::{Builder, Connector, HandshakeReporter, Pool, Target, Tokio};
-use opentelemetry::trace::{FutureExt, SpanId, TraceContextExt, TraceId, Tracer, TracerProvider};
+use opentelemetry::trace::{SpanId, TraceContextExt, TraceId, Tracer, TracerProvider};
 use opentelemetry::{Context, KeyValue};
 use opentelemetry_sdk::trace::{InMemorySpanExporter, SdkTracer, SdkTracerProvider, SpanData};
 use tokio::time::{Instant, sleep};
@@ -21,6 +26,8 @@ use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Instrument, Metadata, Subscriber, info_span};
 use tracing_subscriber::layer::SubscriberExt;
+
+use crate::pool::blocking::{TestPool, TestRuntime};
 
 const EIGHTH: Duration = Duration::from_millis(125);
 
@@ -373,38 +380,25 @@ fn begin() -> (Context, TraceId, SpanId) {
 }
 
 #[test]
-fn a_trace_of_opentelemetry_has_them_on_tokio() {
+fn a_trace_of_opentelemetry_has_them() {
     alone(|| {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        runtime.expect("a runtime").block_on(async {
-            let (context, trace, request) = begin();
-            let server = server();
-            let pool =
-                Pool::builder(&server.uri().replace("127.0.0.1", "localhost")).expect("good");
-            let pool: Pool = pool.build().expect("good options");
-            pool.ready();
-            drop(pool.check_out().with_context(context.clone()).await.expect("a connection"));
-            context.span().end();
-            check_trace(trace, request, &server);
-            pool.close().await;
-        });
+        has_them::<Tokio>();
+        has_them::<EventLoop>();
+        has_them::<Smol>();
     });
 }
 
-#[test]
-fn a_trace_of_opentelemetry_has_them_on_mio() {
-    alone(|| {
-        let (context, trace, request) = begin();
-        let server = server();
-        let uri = server.uri().replace("127.0.0.1", "localhost");
-        let pool: cenote_mio::Pool =
-            cenote_mio::Pool::builder(&uri).expect("good").build().expect("good options");
-        pool.ready();
-        let attached = context.clone().attach();
-        drop(pool.check_out().expect("a connection"));
-        drop(attached);
-        context.span().end();
-        check_trace(trace, request, &server);
-        pool.close();
-    });
+fn has_them<R: TestRuntime + Network>() {
+    let (context, trace, request) = begin();
+    let server = server();
+    let uri = server.uri().replace("127.0.0.1", "localhost");
+    let builder = PoolBuilder::<R::Pool<MongoConnector<R>>>::from_uri(&uri).expect("good");
+    let pool = builder.build().expect("good options");
+    pool.ready();
+    let attached = context.clone().attach();
+    drop(pool.check_out().expect("a connection"));
+    drop(attached);
+    context.span().end();
+    check_trace(trace, request, &server);
+    pool.close();
 }
