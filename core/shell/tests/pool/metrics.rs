@@ -1,5 +1,5 @@
-//! OpenTelemetry metrics of a scripted run: exact counts, and durations between the shortest time that is
-//! possible and the time that the test took.
+//! OpenTelemetry metrics on each runtime: exact counts, and stages against the mock server. Durations are exact in
+//! `only_tokio`, where time is virtual.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
@@ -29,13 +29,11 @@ use crate::pool::blocking::{TestConnection, TestPool, TestRuntime, on_all_runtim
 use crate::pool::world::{Gate, at_most, builder, failure, until};
 
 on_all_runtimes!(
-    every_metric_of_a_run,
     pools_with_names,
     pools_of_a_client,
     what_became_of_connections,
     stages_of_an_establishment,
     a_stage_that_fails,
-    failed_connections_are_not_measured,
 );
 
 /// OpenTelemetry's prefix, which is left out of the names; ours is `cenote.connection.`, and is not.
@@ -184,64 +182,6 @@ fn keyed<'a>(name: &str, attributes: impl Iterator<Item = &'a KeyValue>) -> Stri
     format!("{name} {}", words.join(" "))
 }
 
-fn every_metric_of_a_run<R: TestRuntime>() {
-    const POOL: &str = "pool.name=db.example.com:27017";
-    let pause = Duration::from_millis(20);
-    let readings = Readings::new();
-    let gate = Gate::closed();
-    let options = at_most(1).with_min_pool_size(1).with_max_connecting(1);
-    let pool =
-        builder::<R>(&gate, options).metrics(readings.metrics()).build().expect("good options");
-    let began = Instant::now();
-    pool.ready();
-    // A check-out waits for the connection that minPoolSize asks for.
-    let first = thread::scope(|scope| {
-        let first = scope.spawn(|| pool.check_out().expect("a connection"));
-        until(|| pool.snapshot().waiting == 1);
-        until(|| {
-            let figures = readings.take();
-            figures.numbers.get(&format!("pending_requests {{request}} {POOL}")) == Some(&1)
-        });
-        // One times out before the connection is there.
-        assert!(pool.check_out_before(Instant::now() + pause).expect_err("it fails").is_timeout());
-        gate.admit(1);
-        first.join().expect("no panic")
-    });
-    // Two do not wait.
-    assert!(pool.check_out_before(Instant::now()).expect_err("it fails").is_timeout());
-    assert!(pool.try_check_out().expect("a connection").is_none());
-    // A caller may go on before the events that led there are reported.
-    let out = format!("count {{connection}} {POOL} state=used");
-    until(|| {
-        let figures = readings.take();
-        figures.times.contains_key(&format!("wait_time s {POOL}"))
-            && figures.numbers.get(&out) == Some(&1)
-    });
-    let figures = readings.take();
-    assert_eq!(
-        figures.numbers(),
-        [
-            format!("cenote.connection.created {{connection}} {POOL}: 1"),
-            format!("cenote.connection.pending {{connection}} {POOL}: 0"),
-            format!("count {{connection}} {POOL} state=idle: 0"),
-            format!("count {{connection}} {POOL} state=used: 1"),
-            format!("idle.max {{connection}} {POOL}: 1"),
-            format!("idle.min {{connection}} {POOL}: 1"),
-            format!("max {{connection}} {POOL}: 1"),
-            format!("pending_requests {{request}} {POOL}: 0"),
-            format!("timeouts {{timeout}} {POOL}: 1"),
-        ]
-    );
-    figures.time(&format!("create_time s {POOL}"), 1, pause, began.elapsed());
-    figures.time(&format!("wait_time s {POOL}"), 1, pause, began.elapsed());
-    figures.time(&format!("use_time s {POOL}"), 0, Duration::ZERO, Duration::ZERO);
-    assert!(pool.check_out_before(Instant::now() + pause).expect_err("it fails").is_timeout());
-    drop(first);
-    until(|| readings.take().times.contains_key(&format!("use_time s {POOL}")));
-    let figures = readings.take();
-    figures.time(&format!("use_time s {POOL}"), 1, pause, began.elapsed());
-}
-
 /// Two pools of one server on one meter: each has its own figures, until it is gone.
 fn pools_with_names<R: TestRuntime>() {
     let readings = Readings::new();
@@ -347,6 +287,9 @@ fn what_became_of_connections<R: TestRuntime>() {
         lines.retain(|line| line.starts_with("cenote."));
         lines == expected
     });
+    let figures = readings.take();
+    let count = |name| figures.times[&format!("{name} s {POOL}")].0;
+    assert_eq!(["create_time", "wait_time", "use_time"].map(count), [4, 5, 5]);
 }
 
 /// Each is slow in the endpoint where the endpoint can be slow, and takes at least that long here.
@@ -417,28 +360,4 @@ fn stage_time(stage: &str, uri: &str, error: &str) -> String {
     let address = &uri.hosts[0];
     let stage = format!("cenote.connection.stage={stage}{error}");
     format!("cenote.connection.stage_time s {stage} pool.name={address}")
-}
-
-/// What never comes back, and what fails, is forgotten.
-fn failed_connections_are_not_measured<R: TestRuntime>() {
-    const POOL: &str = "pool.name=db.example.com:27017";
-    let readings = Readings::new();
-    let gate = Gate::open();
-    gate.refuse(1);
-    let pool =
-        builder::<R>(&gate, at_most(1)).metrics(readings.metrics()).build().expect("good options");
-    let began = Instant::now();
-    assert!(pool.check_out().is_err(), "it is paused");
-    pool.ready();
-    assert!(pool.check_out().is_err(), "it is refused");
-    let mut broken = pool.check_out().expect("a connection");
-    broken.mark_errored(failure());
-    drop(broken);
-    until(|| readings.take().times.contains_key(&format!("use_time s {POOL}")));
-    let figures = readings.take();
-    for name in ["create_time", "wait_time", "use_time"] {
-        figures.time(&format!("{name} s {POOL}"), 1, Duration::ZERO, began.elapsed());
-    }
-    assert_eq!(figures.numbers[&format!("pending_requests {{request}} {POOL}")], 0);
-    assert!(!figures.numbers.contains_key(&format!("timeouts {{timeout}} {POOL}")));
 }
