@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use cenote_core::address::ServerAddress;
 use cenote_core::error::{ConnectionError, OperationError, PoolError};
-use cenote_core::pool::{InvalidOptions, PoolOptions, Purpose, ServiceId, Snapshot};
+use cenote_core::pool::{InvalidOptions, PoolOptions, Purpose, Snapshot};
 use cenote_mio::EventLoop;
 use cenote_shell::builder::{BuildError, BuiltPool, PoolPlan};
 use cenote_shell::client::Client;
@@ -91,7 +91,6 @@ pub(crate) trait TestPool<R: Runtime, K: Connector<R>>:
     fn warm_up(&self, connections: u32) -> Result<u32, PoolError>;
     fn ready(&self);
     fn clear(&self, cause: ConnectionError, interrupt: bool);
-    fn clear_service(&self, cause: ConnectionError, service: ServiceId);
     fn set_options(&self, options: PoolOptions) -> Result<(), InvalidOptions>;
     fn options(&self) -> PoolOptions;
     fn snapshot(&self) -> Snapshot;
@@ -125,10 +124,6 @@ macro_rules! forward {
 
         fn clear(&self, cause: ConnectionError, interrupt: bool) {
             self$(.$field)?.clear(cause, interrupt);
-        }
-
-        fn clear_service(&self, cause: ConnectionError, service: ServiceId) {
-            self$(.$field)?.clear_service(cause, service);
         }
 
         fn set_options(&self, options: PoolOptions) -> Result<(), InvalidOptions> {

@@ -5,61 +5,55 @@ use std::time::{Duration, Instant};
 
 use cenote_core::error::PoolError;
 use cenote_core::pool::Purpose;
-use cenote_shell::pool::leak::DEFAULT_LEAK_DETECTION_THRESHOLD;
+use cenote_shell::pool::leak::{DEFAULT_LEAK_DETECTION_THRESHOLD, LeakReport};
 
 use crate::pool::blocking::{TestPool, TestRuntime, on_all_runtimes};
 use crate::pool::world::{Gate, at_most, builder};
 
 on_all_runtimes!(
-    a_connection_that_is_out_for_long_is_reported,
     every_way_to_check_out_knows_its_caller,
     a_callback_sets_a_threshold_where_there_is_none,
 );
 
-fn a_connection_that_is_out_for_long_is_reported<R: TestRuntime>() {
-    let gate = Gate::open();
-    let (sender, reports) = channel();
-    let options = at_most(1).with_leak_detection_threshold(Duration::from_millis(200));
-    let pool = builder::<R>(&gate, options)
-        .on_leak(move |report| sender.send(report.clone()).expect("the test listens"))
-        .build()
-        .expect("good options");
-    pool.ready();
-    let _held = pool.check_out().expect("a connection");
-    let line = line!() - 1;
-    let report = reports.recv().expect("a message");
-    let place = report.place.expect("it works");
-    assert_eq!((report.connection_id, place.line()), (1, line));
-    assert!(place.file().ends_with("leaks.rs") && report.held >= Duration::from_millis(200));
-}
-
 fn every_way_to_check_out_knows_its_caller<R: TestRuntime>() {
     let (sender, reports) = channel();
-    let options = at_most(1).with_leak_detection_threshold(Duration::from_millis(50));
+    let limit = Duration::from_millis(50);
+    let options = at_most(1).with_leak_detection_threshold(limit);
     let pool = builder::<R>(&Gate::open(), options)
-        .on_leak(move |report| sender.send(report.place).expect("the test listens"))
+        .on_leak(move |report| sender.send(report.clone()).expect("the test listens"))
         .build()
         .expect("good options");
     pool.ready();
     // From now on check-outs are served at once.
     assert_eq!(pool.warm_up(1).expect("a warm pool"), 1);
-    let place = || {
-        let place = reports.recv().expect("a message").expect("known");
-        assert!(place.file().ends_with("leaks.rs"), "{place}");
-        place.line()
+    // On a busy machine `warm_up` may have been reported, too.
+    let expect_report = |line| {
+        let is_it = |report: &LeakReport| {
+            report.place.is_some_and(|it| it.file().ends_with("leaks.rs") && it.line() == line)
+        };
+        let mut told = std::iter::from_fn(|| reports.recv_timeout(Duration::from_secs(20)).ok());
+        let report = told.find(is_it).unwrap_or_else(|| panic!("no report of line {line}"));
+        assert!(report.connection_id == 1 && report.held >= limit, "{report}");
     };
+    let held = pool.check_out().expect("a connection");
+    expect_report(line!() - 1);
+    drop(held);
     let later = Instant::now() + Duration::from_secs(60);
     let held = pool.check_out_before(later).expect("a connection");
-    assert_eq!(place(), line!() - 1);
+    expect_report(line!() - 1);
     drop(held);
     let held = pool.check_out_for(Purpose::Cursor, None).expect("a connection");
-    assert_eq!(place(), line!() - 1);
+    expect_report(line!() - 1);
     drop(held);
     let held = pool.try_check_out().expect("a connection");
-    assert_eq!(place(), line!() - 1);
+    expect_report(line!() - 1);
     drop(held);
-    let told = pool.with_connection(|_| Ok::<_, PoolError>(place()));
-    assert_eq!(told.expect("it works"), line!() - 1);
+    let line = line!() + 1;
+    let told = pool.with_connection(|_| {
+        expect_report(line);
+        Ok::<_, PoolError>(())
+    });
+    told.expect("it works");
 }
 
 fn a_callback_sets_a_threshold_where_there_is_none<R: TestRuntime>() {

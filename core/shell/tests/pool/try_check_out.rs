@@ -10,7 +10,6 @@ use crate::pool::world::{Gate, at_most, failure, ready, until};
 
 on_all_runtimes!(
     only_an_available_connection_is_returned,
-    no_connection_is_opened_or_waited_for,
     callers_that_wait_go_first,
     a_paused_or_closed_pool_fails_it,
 );
@@ -41,21 +40,6 @@ fn only_an_available_connection_is_returned<R: TestRuntime>() {
         ]
     );
     assert_eq!(pool.snapshot().connections_created, 1);
-}
-
-fn no_connection_is_opened_or_waited_for<R: TestRuntime>() {
-    let gate = Gate::closed();
-    let (pool, log) = ready::<R>(&gate, at_most(1));
-    assert!(pool.try_check_out().expect("a connection").is_none());
-    assert_eq!(pool.snapshot().total, 0, "no connection is opened");
-    gate.admit(1);
-    let held = pool.check_out().expect("a connection");
-    assert!(pool.try_check_out().expect("a connection").is_none());
-    drop(held);
-    assert_eq!(pool.try_check_out().expect("a connection").expect("it works").number, 1);
-    assert_eq!(log.take_all(4)[2..4], ["ConnectionCheckOutStarted", "ConnectionCheckOutFailed"]);
-    pool.clear(failure(), false);
-    assert_eq!(pool.try_check_out().expect_err("it fails").name(), "PoolClearedError");
 }
 
 /// Calls before and after a check-in do not change which caller gets the connection.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tokio::time::{Instant, timeout};
+use tokio::time::Instant;
 
 use super::world::{Gate, at_most, ready};
 
@@ -29,17 +29,6 @@ async fn waiting_ends_exactly_at_the_timeout() {
     }
     drop(held);
     assert!(pool.check_out().await.is_ok());
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_timeout_around_a_check_out_cancels_it() {
-    let gate = Gate::open();
-    let (pool, _) = ready(&gate, at_most(1));
-    let held = pool.check_out().await.unwrap();
-    assert!(timeout(Duration::from_millis(5), pool.check_out()).await.is_err());
-    assert_eq!(pool.snapshot().waiting, 0);
-    drop(held);
-    assert_eq!(pool.snapshot().available, 1);
 }
 
 /// Check-outs that are served at once use up the budget of the task.
