@@ -211,7 +211,7 @@ class DecidedPool(_AgnosticBasePool[C], Generic[C, W]):
         # Taken for each call of the machine. PyMongo's own lock is one of threads or of tasks.
         self._guard = _create_lock()
         self._machine = _Machine(name, machine_options, time.monotonic_ns(), is_ready=not options.pause_enabled)
-        self._recording = Recording(self._machine, self._folder) if self._folder and not is_sdam else None
+        self._recording = Recording.begin(self._machine, self._folder) if self._folder and not is_sdam else None
         self._connections: dict[int, C] = {}
         self._establishments: dict[int, Establishment] = {}
         self._waiters: dict[int, W] = {}
@@ -356,14 +356,14 @@ class DecidedPool(_AgnosticBasePool[C], Generic[C, W]):
             self._perform()
 
     def _record(self, is_over: bool = False) -> None:
-        """What happened since goes into the file, of which no caller waits for the disk."""
+        """What happened since goes into the file: here, in PyMongo's maintenance or `close`, and without the machine's lock."""
         if self._recording is None:
             return
         # Another thread may be about to end it.
         with self._recording.lock:
             with self._guard:
-                parts = self._recording.take(is_over)
-            self._recording.write(parts)
+                part = self._recording.take(is_over)
+            self._recording.write(part)
 
     def _begin(self) -> None:
         """The logger's level can change at any time. The caller holds the lock."""

@@ -3,9 +3,10 @@
 import itertools
 import logging
 import os
-import threading
 from datetime import datetime, timezone
 from pathlib import Path
+
+from pymongo.lock import _create_lock
 
 from ._pool import Pool
 
@@ -18,32 +19,43 @@ class Recording:
 
     def __init__(self, machine: Pool, folder: Path) -> None:
         time = datetime.now(timezone.utc).strftime("%Y%m%dT%H%M%S.%f")[:-3]
-        name = f"cenote-{time}Z-{os.getpid()}-{next(_numbers)}-recording.bson"
-        self._file = open(os.open(folder / name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb")
+        self._path = folder / f"cenote-{time}Z-{os.getpid()}-{next(_numbers)}-recording.bson"
+        # Without a buffer, of which a forked child would have a copy.
+        self._file = open(os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb", buffering=0)
         self._machine = machine
+        # Nothing more is recorded.
         self._is_over = False
+        self._has_failed = False
         # Held while the next part is taken and written.
-        self.lock = threading.Lock()
+        self.lock = _create_lock()
         machine.trace_start()
 
-    def take(self, is_over: bool) -> list[bytes]:
-        """What is new. The caller holds the lock of the machine."""
-        if self._file.closed:
-            return []
-        if is_over:
-            self._machine.trace_stop()
-            self._is_over = True
-        return [*iter(self._machine.trace_read, b"")]
-
-    def write(self, parts: list[bytes]) -> None:
-        """Without the lock of the machine."""
-        if self._file.closed:
-            return
+    @classmethod
+    def begin(cls, machine: Pool, folder: Path) -> "Recording | None":
+        """If there can be a file."""
         try:
-            self._file.writelines(parts)
-            self._file.flush()
+            return cls(machine, folder)
         except OSError as error:
-            _logger.warning("no trace can be written to %s: %s", self._file.name, error)
-            self._is_over = True
+            _logger.warning("no trace can be written: %s", error)
+            return None
+
+    def take(self, is_over: bool) -> bytes:
+        """What is new. The caller holds the lock of the machine."""
         if self._is_over:
-            self._file.close()
+            return b""
+        if is_over or self._has_failed:
+            self._is_over = True
+            self._machine.trace_stop()
+        return b"".join(iter(self._machine.trace_read, b""))
+
+    def write(self, part: bytes) -> None:
+        """Without the lock of the machine."""
+        rest = memoryview(part)
+        try:
+            while rest and not self._has_failed:
+                rest = rest[self._file.write(rest) :]
+            if self._is_over:
+                self._file.close()
+        except OSError as error:
+            _logger.warning("no trace can be written to %s: %s", self._path, error)
+            self._has_failed = True

@@ -332,14 +332,15 @@ class AsyncPool(DecidedPool[_asynchronous.AsyncConnection, _Task], _asynchronous
 
 def recorded(pool: _P, folder: str | os.PathLike[str]) -> _P:
     """A class of pools that record what happens to them, each in a new file of this folder: every input, without credentials and
-    payloads. PyMongo's maintenance has it written every second, and ``close`` the rest::
+    payloads. PyMongo's maintenance writes it every second, that of an ``AsyncPool`` on the event loop, and ``close`` the rest::
 
         client = MongoClient(uri, _pool_class=recorded(Pool, "traces"))
 
     ``cenote explain``, ``predict``, ``draw`` and ``replay`` read it. A forked child records in files of its own. If the file cannot be written,
     the recording ends with a warning of the logger ``cenote``."""
-    Path(folder).mkdir(parents=True, exist_ok=True)
-    return type(pool.__name__, (pool,), {"_folder": Path(folder)})  # type: ignore[return-value]
+    folder = Path(folder).resolve()
+    folder.mkdir(parents=True, exist_ok=True)
+    return type(pool.__name__, (pool,), {"_folder": folder})  # type: ignore[return-value]
 
 
 def _spawn(work: Coroutine[Any, Any, _T], tasks: set[asyncio.Task[_T]]) -> asyncio.Task[_T]:

@@ -68,11 +68,11 @@ class Recorded(unittest.IsolatedAsyncioTestCase):
     async def test_a_disk_without_space_ends_the_recording_alone(self) -> None:
         with TemporaryDirectory() as folder, self.assertLogs("cenote", "WARNING"):
             pool = recorded(Pool, folder)(max_pool_size=1)
-            failing = unittest.mock.Mock(side_effect=OSError("no space left"))
-            with unittest.mock.patch.object(pool._recording, "_file", unittest.mock.Mock(closed=False, flush=failing)):
-                await pool.ready()
-                await pool.remove_stale_sockets(0)
-            await pool.close()
+            with open("/dev/full", "wb", buffering=0) as full:
+                with unittest.mock.patch.object(pool._recording, "_file", full):
+                    await pool.ready()
+                    await pool.remove_stale_sockets(0)
+                    await pool.close()
 
 
 class GivenUp(unittest.IsolatedAsyncioTestCase):
