@@ -69,8 +69,8 @@ impl<P: BuiltPool> Builder<P> {
     /// Writes what the flight recorder holds into a file of this folder, by itself, when something
     /// goes wrong: at the first panic, of whatever thread of the process, and with each
     /// [episode](Self::episode_pause) of check-outs that time out (by `waitQueueTimeoutMS` or their own
-    /// deadline; `Pool::try_check_out` does not wait): when the first does, and when they are over. Of the
-    /// files of episodes the last 32 are kept.
+    /// deadline; `Pool::try_check_out` does not wait): when the first does, and when they are over, unless the
+    /// pool ends before. Of its files of episodes the pool keeps the last 32.
     ///
     /// The folder is made if need be. Files are called `cenote-TIME-PROCESS-POOL-wait-queue-timeout.bson`,
     /// `…-after-timeouts.bson` and `…-panic.bson`, with the time in UTC as in `20260101T030712.286Z`, the

@@ -87,6 +87,11 @@ impl Aftermath {
         is_over
     }
 
+    /// Whether there is an episode, which is over now because another one begins.
+    pub(super) const fn cut_short(&mut self) -> bool {
+        self.ends.take().is_some()
+    }
+
     /// The pool was dumped into this file: what belongs to it is, too. Removes the oldest files beyond [`FILES`].
     pub(super) fn dumped(&mut self, file: Option<PathBuf>, reason: Reason) {
         let beside = self.beside.as_ref().and_then(Weak::upgrade);

@@ -153,6 +153,10 @@ impl<W: ChunkWriter> TraceWriterThread<W> {
             }
             Message::Full => self.collect(false),
             Message::TimedOut(last) => {
+                if last.is_some() && self.aftermath.as_mut().is_some_and(Aftermath::cut_short) {
+                    let file = self.dump(Reason::AfterTimeouts);
+                    self.dumped(file, Reason::AfterTimeouts);
+                }
                 self.aftermath.as_mut().map(Aftermath::timed_out);
                 if let Some((recording, file)) = last {
                     let reason = Reason::WaitQueueTimeout;
