@@ -1,6 +1,6 @@
 //! The events of a file.
 
-use std::io::BufRead;
+use std::io::{self, BufRead};
 
 use crate::{Line, LineError, Unreadable, log};
 
@@ -12,6 +12,7 @@ use crate::{Line, LineError, Unreadable, log};
 #[derive(Debug)]
 pub struct Events<R> {
     source: R,
+    bytes: Vec<u8>,
     text: String,
     number: u64,
     form: Form,
@@ -19,8 +20,8 @@ pub struct Events<R> {
     trouble: Option<(u64, LineError)>,
     /// The client of a log that came first.
     client: Option<String>,
-    /// Of a log: days that have passed, if its lines have no dates.
-    passed: f64,
+    /// Of a log: how far its clock has been put back, as at midnight if its lines have no dates.
+    behind: f64,
     /// The latest time of a log.
     latest: f64,
 }
@@ -37,14 +38,29 @@ impl<R: BufRead> Events<R> {
     pub const fn new(source: R) -> Self {
         Self {
             source,
+            bytes: Vec::new(),
             text: String::new(),
             number: 0,
             form: Form::Unknown,
             trouble: None,
             client: None,
-            passed: 0.0,
+            behind: 0.0,
             latest: 0.0,
         }
+    }
+
+    /// A log may have bytes that are no text.
+    fn read_line(&mut self) -> io::Result<usize> {
+        self.bytes.clear();
+        let length = self.source.read_until(b'\n', &mut self.bytes)?;
+        match std::str::from_utf8(&self.bytes) {
+            Ok(text) => self.text.push_str(text),
+            Err(_) if self.form == Form::Log => {
+                self.text.push_str(&String::from_utf8_lossy(&self.bytes));
+            }
+            Err(error) => return Err(io::Error::new(io::ErrorKind::InvalidData, error)),
+        }
+        Ok(length)
     }
 
     fn parse(&mut self) -> Option<Result<Line, LineError>> {
@@ -71,14 +87,16 @@ impl<R: BufRead> Events<R> {
         Line { address: format!("{} of client {client}", line.address).into(), ..line }
     }
 
-    /// Times of day go on after midnight, and threads write a line a moment after they have made it.
+    /// Times of day go on after midnight, threads write a line a moment after they have made it, and clocks are put back.
     fn dated(&mut self, line: Line) -> Line {
         let Some(at) = line.at.filter(|_| self.form == Form::Log) else { return line };
-        let is_of_day = at < DAY;
-        if is_of_day && at + self.passed < self.latest - DAY / 2.0 {
-            self.passed += DAY;
+        let late = self.latest - (at + self.behind);
+        if at < DAY && late > DAY / 2.0 {
+            self.behind += DAY;
+        } else if late > DISORDER {
+            self.behind += late;
         }
-        self.latest = self.latest.max(if is_of_day { at + self.passed } else { at });
+        self.latest = self.latest.max(at + self.behind);
         Line { at: Some(self.latest), ..line }
     }
 
@@ -88,6 +106,8 @@ impl<R: BufRead> Events<R> {
 }
 
 const DAY: f64 = 86_400.0;
+/// Seconds by which lines may be out of order.
+const DISORDER: f64 = 5.0;
 
 impl<R: BufRead> Iterator for Events<R> {
     type Item = Result<(u64, Line), Unreadable>;
@@ -96,7 +116,7 @@ impl<R: BufRead> Iterator for Events<R> {
         loop {
             self.text.clear();
             self.number += 1;
-            match self.source.read_line(&mut self.text) {
+            match self.read_line() {
                 Ok(0) => {
                     let trouble = self.trouble.take();
                     return trouble
@@ -110,7 +130,11 @@ impl<R: BufRead> Iterator for Events<R> {
             }
             let is_first = self.form == Form::Unknown;
             let Some(parsed) = self.parse() else { continue };
-            let is_cut = matches!(&parsed, Err(LineError::Json(error)) if error.is_eof());
+            let is_cut = match &parsed {
+                Ok(_) => false,
+                Err(LineError::Json(error)) => error.is_eof(),
+                Err(_) => self.form == Form::Log,
+            };
             if is_cut && !is_first && !self.text.ends_with('\n') {
                 return None;
             }

@@ -1,5 +1,6 @@
 //! Events as the logs of drivers tell them: the messages of the component `connection`, in the forms that drivers write.
 
+use jiff::Timestamp;
 use jiff::civil::{Date, DateTime, Time};
 use jiff::tz::Offset;
 use serde_json::{Map, Value, json};
@@ -64,6 +65,8 @@ fn line(kind: &str, at: Option<f64>, mut fields: Fields) -> Result<Line, LineErr
     let (host, port) = (text(take("serverHost")), text(take("serverPort")));
     let address =
         if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") };
+    let service = take("serviceId");
+    let service = service.get("$oid").cloned().unwrap_or(service);
     let told = text(take("reason"));
     let reason =
         REASONS.iter().find(|(words, _)| told.starts_with(words)).map(|(_, reason)| reason);
@@ -73,6 +76,7 @@ fn line(kind: &str, at: Option<f64>, mut fields: Fields) -> Result<Line, LineErr
     let mut event = json!({
         "type": kind, "at": at, "address": address, "reason": reason, "error": error,
         "connectionId": take("driverConnectionId"), "durationMS": take("durationMS"),
+        "serviceId": service,
         // Logs do not tell.
         "interruptInUseConnections": false,
     });
@@ -87,7 +91,9 @@ fn structured(text: &str) -> Option<(&str, Fields)> {
     let (before, object) = text.split_at(text.find('{')?);
     let json = serde_json::Deserializer::from_str(object).into_iter().next();
     let fields = json.and_then(Result::ok).or_else(|| inspected(object))?;
-    fields.contains_key("message").then_some((before, fields))
+    // Other libraries have messages, too.
+    (fields.contains_key("message") && fields.contains_key("serverHost"))
+        .then_some((before, fields))
 }
 
 /// `{ t: 2026-01-01T00:00:00.000Z, c: 'connection', serverPort: 27017, error: Error: reset`.
@@ -138,6 +144,7 @@ fn in_words(text: &str) -> Option<(&str, Fields)> {
     let between =
         |begins, ends| Some(told.split_once(begins)?.1.split(ends).next()?.trim_end_matches('.'));
     between(". Reason: ", ".").map(|reason| put("reason", reason.into()));
+    between(" for serviceId ", " ").map(|id| put("serviceId", id.trim_end().into()));
     between(" Error: ", " Duration: ").map(|error| put("error", error.into()));
     Some((before, fields))
 }
@@ -162,11 +169,13 @@ fn moment(value: &Value) -> Option<f64> {
 
 /// The first time in a text: `2026-01-01 00:00:00,123`, `2026-01-01T00:00:00.123Z` or `00:00:00.123`.
 fn time(text: &str) -> Option<f64> {
-    let words = text
-        .split_whitespace()
-        .map(|word| word.trim_matches(['[', ']', '"']).trim_end_matches(['Z', ',']));
     let mut date: Option<Date> = None;
-    for word in words {
+    for word in text.split_whitespace() {
+        let word = word.trim_matches(['[', ']', '"', ',']);
+        let exact = word.contains('T').then(|| word.parse::<Timestamp>().ok()).flatten();
+        if let Some(exact) = exact {
+            return Some(exact.as_nanosecond() as f64 / 1e9);
+        }
         let of_day = word.contains(':').then(|| word.parse::<Time>().ok()).flatten();
         let whole = word.contains('T').then(|| word.parse::<DateTime>().ok()).flatten();
         if let Some(whole) = whole.or_else(|| Some(date?.to_datetime(of_day?))) {

@@ -103,3 +103,40 @@ fn a_log_without_such_messages_is_told() {
     let first = Events::new("\nhello\nworld\n".as_bytes()).next();
     assert!(matches!(first, Some(Err(Unreadable::NoEvents { line: 2, .. }))), "{first:?}");
 }
+
+#[test]
+fn the_clear_of_a_service_is_of_that_service() {
+    let log = r#"
+2026-01-01 00:00:01,500 {"message": "Connection pool cleared", "serverHost": "a", "serverPort": 1, "serviceId": "65a"}
+2026-01-01 00:00:01,500 {"message": "Connection pool cleared", "serverHost": "a", "serverPort": 1, "serviceId": {"$oid": "65a"}}
+2026-01-01 00:00:01,500 Connection pool for a:1 cleared for serviceId 65a"#;
+    let services: Vec<_> = read(log).into_iter().map(|event| event.service_id).collect();
+    assert_eq!(services, [(); 3].map(|()| Some("65a".to_owned())));
+}
+
+#[test]
+fn what_else_is_in_the_file_means_nothing() {
+    let log = b"2026-01-01 00:00:01,500 {\"message\": \"Connection created\", \"serverHost\": \"a\", \"serverPort\": 1, \"driverConnectionId\": 7}
+{\"message\": \"Connection closed\", \"peer\": \"10.0.0.1\"}
+\xff no text
+2026-01-01 00:00:02,500 Connection closed: address=a:1, driver-gene";
+    let read: Result<Vec<_>, _> = Events::new(log.as_slice()).collect();
+    let created = of_connection(Kind::ConnectionCreated, 1_767_225_601.5, None);
+    assert_eq!(read.expect("events"), [(1, created)]);
+}
+
+#[test]
+fn a_clock_that_is_put_back_goes_on() {
+    let line = |time: &str| format!("{time} Connection pool ready for a:1");
+    let log = [
+        "2026-10-25T02:59:59+02:00",
+        "2026-10-25T02:00:01+01:00",
+        "2026-10-25 00:00:00",
+        "2026-10-25 00:00:10",
+    ];
+    let times: Vec<_> =
+        read(&log.map(line).join("\n")).into_iter().filter_map(|it| it.at).collect();
+    let since: Vec<_> = times.iter().map(|at| at - times[0]).collect();
+    // The third line is an hour behind the second.
+    assert_eq!(since, [0.0, 2.0, 2.0, 12.0]);
+}
