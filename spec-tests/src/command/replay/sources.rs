@@ -1,6 +1,6 @@
 //! Which files are to be replayed, and what each is: the trace of a pool, or that of a topology.
 
-use std::collections::BTreeMap;
+use std::collections::btree_map::{BTreeMap, Entry};
 use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -104,7 +104,8 @@ impl Sources {
     }
 }
 
-/// Of the dumps of a pool, or of a topology, the last: their names are `cenote-TIME-PROCESS-NUMBER-…`.
+/// Of the dumps of a pool, or of a topology, the last that is not of the time after an episode, which may not reach back to it:
+/// their names are `cenote-TIME-PROCESS-NUMBER-…`.
 fn newest(paths: Vec<PathBuf>) -> Vec<PathBuf> {
     let mut newest: BTreeMap<String, PathBuf> = BTreeMap::new();
     for path in paths {
@@ -114,9 +115,18 @@ fn newest(paths: Vec<PathBuf>) -> Vec<PathBuf> {
             ["cenote", _, process, number, ..] => format!("{process}-{number}"),
             _ => name.clone(),
         };
-        if let Some(older) = newest.insert(of, path) {
-            let older = older.display();
-            tell(format_args!("cenote: {older}: {name} is a later dump of the same; left out"));
+        let is_after = name.contains("-after-timeouts");
+        let left_out = match newest.entry(of) {
+            Entry::Occupied(entry) if is_after => Some((path, entry.get().clone())),
+            Entry::Occupied(mut entry) => Some((entry.insert(path.clone()), path)),
+            Entry::Vacant(entry) => {
+                entry.insert(path);
+                None
+            }
+        };
+        if let Some((left_out, kept)) = left_out {
+            let (left_out, kept) = (left_out.display(), self::name(&kept));
+            tell(format_args!("cenote: {left_out}: {kept} is a dump of the same; left out"));
         }
     }
     newest.into_values().collect()

@@ -186,11 +186,13 @@ impl Case {
         let rows = [row("as recorded", &recorded)].into_iter().chain(predicted);
         out.write_all(table(head, rows, str::is_empty).as_bytes())?;
         let meant = format!(
-            "\nwaits are those of all requests until their outcome; of {} draws the median, or the least and \
+            "waits are those of all requests until their outcome; of {} draws the median, or the least and \
              the most if they are more than a tenth of it apart",
             Assumptions::DRAWS
         );
-        out.write_all(wrapped(&meant).as_bytes())?;
+        let mut text = String::from("\n");
+        paragraph(&mut text, "", &meant);
+        out.write_all(wrapped(&text).as_bytes())?;
         let mut all = predictions.iter();
         if all.any(|(change, it)| self.depends_on_loop(asked, change, it)) {
             let other = if self.by == Loop::Open { Loop::Closed } else { Loop::Open };
