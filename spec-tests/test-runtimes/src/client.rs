@@ -19,7 +19,7 @@ use cenote_shell::trace::RecordingError;
 
 use crate::pool::done;
 use crate::runtime::AsyncRuntime;
-use crate::{AnyConnection, AnyPool};
+use crate::{AnyConnection, AnyPool, Cancel};
 
 /// A client of any runtime: what its methods do, those of [`Client`] with the same name say.
 #[expect(missing_docs, reason = "those of the clients themselves")]
@@ -38,6 +38,13 @@ pub trait AnyClient: Send + Sync {
         selector: &Selector,
         options: OperationOptions,
     ) -> Result<Box<dyn AnyConnection>, ClientError>;
+    /// Cancels a check-out that waits; without effect once it has ended. `None` where no call can be cancelled.
+    fn start_check_out(&self, selector: Selector) -> Option<Cancel>;
+    fn with_connection(
+        &self,
+        selector: &Selector,
+        operation: &mut dyn FnMut(&mut dyn AnyConnection),
+    ) -> Result<(), ClientError>;
     fn pin(&self, selector: &Selector, purpose: Purpose) -> Result<Box<dyn AnyPin>, ClientError>;
     fn pin_with(
         &self,
@@ -211,6 +218,22 @@ macro_rules! any_client {
 any_client! {
     [R: AsyncRuntime] Client<R>, R::block_on,
 
+    fn start_check_out(&self, selector: Selector) -> Option<Cancel> {
+        let client = self.clone();
+        Some(R::start(async move { drop(client.check_out(&selector).await) }))
+    }
+
+    fn with_connection(
+        &self,
+        selector: &Selector,
+        operation: &mut dyn FnMut(&mut dyn AnyConnection),
+    ) -> Result<(), ClientError> {
+        R::block_on(self.with_connection(selector, async |it| {
+            operation(it);
+            Ok(())
+        }))
+    }
+
     fn close_within(&self, limit: Duration) -> Result<(), CloseTimeout> {
         R::block_on(self.close_before((Instant::now() + limit).into()))
     }
@@ -218,6 +241,21 @@ any_client! {
 
 any_client! {
     [] cenote_mio::Client, done,
+
+    fn start_check_out(&self, _: Selector) -> Option<Cancel> {
+        None
+    }
+
+    fn with_connection(
+        &self,
+        selector: &Selector,
+        operation: &mut dyn FnMut(&mut dyn AnyConnection),
+    ) -> Result<(), ClientError> {
+        self.with_connection(selector, |it| {
+            operation(it);
+            Ok(())
+        })
+    }
 
     fn close_within(&self, limit: Duration) -> Result<(), CloseTimeout> {
         self.close_before(Instant::now() + limit)

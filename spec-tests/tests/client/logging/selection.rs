@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use bson::rawdoc;
 use cenote_core::client::{ReadPreference, Selector};
+use cenote_core::pool::Purpose;
 use cenote_core::uri::ReadPreferenceMode;
 use cenote_endpoint::{Endpoint, ListenOptions, ReplicaSet, Settings, Topology};
 use cenote_shell::connection::operation::OperationOptions;
@@ -11,7 +12,8 @@ use cenote_test_runtimes::alone;
 use tracing::Level;
 
 use crate::logging::messages::{Message, Messages, has_the_keys};
-use crate::logging::run::ON_ALL_RUNTIMES;
+use crate::logging::unobserved;
+use crate::shells::{AnyClient, Shell};
 
 const TARGET: &str = "cenote::server_selection";
 const STARTED: &str = "Server selection started";
@@ -55,19 +57,19 @@ fn story(messages: &Messages, operation: &str) -> Vec<String> {
 fn messages_have_the_words_and_keys_of_the_specification() {
     alone(|| {
         let messages = Messages::collect(TARGET, Level::DEBUG);
-        for make in ON_ALL_RUNTIMES {
+        for shell in Shell::ALL {
             let server = primary();
             let address = server.address();
             let options = "serverSelectionTimeoutMS=30000&heartbeatFrequencyMS=500";
-            let client = make(&format!("mongodb://{address}/?{options}"));
+            let client = unobserved(shell, &format!("mongodb://{address}/?{options}"));
             let (ping, options) = (rawdoc! { "ping": 1 }, OperationOptions::new());
             // The first one may have to wait for the first check.
-            client.command(&ping, options).expect("a primary");
+            client.command_with("admin", &ping, options).expect("a primary");
             let first = story(&messages, "ping");
             assert!([STARTED, SUCCEEDED].iter().all(|name| first.contains(&(*name).to_owned())));
             assert!(first.len() <= 3, "{first:?}");
 
-            client.command(&ping, options.with_id(7)).expect("a primary");
+            client.command_with("admin", &ping, options.with_id(7)).expect("a primary");
             let all = messages.all();
             assert_eq!(story(&messages, "ping"), [STARTED, SUCCEEDED]);
             assert!(all.iter().all(|message| message["operationId"] == "7"));
@@ -81,13 +83,15 @@ fn messages_have_the_words_and_keys_of_the_specification() {
             what_methods_are_called(&messages, &*client);
             a_server_that_does_not_come(&messages, &*client);
             what_cannot_be(&messages, &*client);
-            if client.give_up_after(Duration::from_millis(50)) {
+            if let Some(cancel) = client.start_check_out(Selector::Secondary) {
+                messages.until(WAITING, 1);
+                cancel();
                 let all = messages.all();
                 assert_eq!(story(&messages, "check_out"), [STARTED, WAITING, FAILED]);
                 assert_eq!(all[2]["failure"], "its caller gave up");
             }
             client.close();
-            client.command(&ping, options).expect_err("it is closed");
+            client.command_with("admin", &ping, options).expect_err("it is closed");
             let all = messages.all();
             assert_eq!(story(&messages, "ping"), [STARTED, FAILED]);
             assert_eq!(all[1]["failure"], "the client is closed");
@@ -95,27 +99,27 @@ fn messages_have_the_words_and_keys_of_the_specification() {
     });
 }
 
-fn what_methods_are_called(messages: &Messages, client: &dyn crate::logging::run::AnyClient) {
+fn what_methods_are_called(messages: &Messages, client: &dyn AnyClient) {
     let options = OperationOptions::new();
-    client.check_out(&Selector::Any, options).expect("a connection");
+    client.check_out(&Selector::Any).expect("a connection");
     assert_eq!(story(messages, "check_out"), [STARTED, SUCCEEDED]);
-    client.check_out(&Selector::Any, options.with_name("find")).expect("a connection");
+    client.check_out_with(&Selector::Any, options.with_name("find")).expect("a connection");
     assert_eq!(story(messages, "find"), [STARTED, SUCCEEDED]);
-    client.with_connection(&Selector::Any).expect("a connection");
+    client.with_connection(&Selector::Any, &mut |_| ()).expect("a connection");
     assert_eq!(story(messages, "with_connection"), [STARTED, SUCCEEDED]);
-    client.pin(&Selector::Any).expect("a connection");
+    client.pin(&Selector::Any, Purpose::Cursor).expect("a connection");
     assert_eq!(story(messages, "pin"), [STARTED, SUCCEEDED]);
 }
 
 /// That it waits is said once, though the server is checked twice meanwhile.
 // SS-13, SS-17
-fn a_server_that_does_not_come(messages: &Messages, client: &dyn crate::logging::run::AnyClient) {
+fn a_server_that_does_not_come(messages: &Messages, client: &dyn AnyClient) {
     let limit = Duration::from_millis(1200);
     let options = OperationOptions::new().with_timeout(limit).with_id(-8);
     let mut preference = ReadPreference::of_mode(ReadPreferenceMode::Secondary);
     preference.tag_sets = vec![[("dc".to_owned(), "ny".to_owned())].into()];
     let selector = Selector::ReadPreference(preference);
-    client.check_out(&selector, options).expect_err("there is no secondary");
+    client.check_out_with(&selector, options).expect_err("there is no secondary");
     let all = messages.all();
     assert_eq!(story(messages, "check_out"), [STARTED, WAITING, FAILED]);
     assert!(all.iter().all(|message| message["operationId"] == "-8"));
@@ -127,9 +131,9 @@ fn a_server_that_does_not_come(messages: &Messages, client: &dyn crate::logging:
 }
 
 /// Waiting would not help.
-fn what_cannot_be(messages: &Messages, client: &dyn crate::logging::run::AnyClient) {
+fn what_cannot_be(messages: &Messages, client: &dyn AnyClient) {
     let elsewhere = Selector::Address("other.example.com".parse().expect("an address"));
-    client.check_out(&elsewhere, OperationOptions::new()).expect_err("it is elsewhere");
+    client.check_out(&elsewhere).expect_err("it is elsewhere");
     let all = messages.all();
     assert_eq!(story(messages, "check_out"), [STARTED, FAILED]);
     assert_eq!(all[1]["failure"], "it is no server of this client");
@@ -141,13 +145,13 @@ fn what_cannot_be(messages: &Messages, client: &dyn crate::logging::run::AnyClie
 fn at_info_only_the_wait_is_logged() {
     alone(|| {
         let messages = Messages::collect(TARGET, Level::INFO);
-        for make in ON_ALL_RUNTIMES {
+        for shell in Shell::ALL {
             let server = primary();
-            let client = make(&format!("mongodb://{}", server.address()));
-            client.command(&rawdoc! { "ping": 1 }, OperationOptions::new()).expect("a primary");
+            let client = unobserved(shell, &format!("mongodb://{}", server.address()));
+            client.command("admin", &rawdoc! { "ping": 1 }).expect("a primary");
             messages.clear();
             let options = OperationOptions::new().with_timeout(Duration::from_millis(50));
-            client.check_out(&Selector::Secondary, options).expect_err("there is none");
+            client.check_out_with(&Selector::Secondary, options).expect_err("there is none");
             assert_eq!(story(&messages, "check_out"), [WAITING]);
             client.close();
         }
@@ -159,13 +163,12 @@ fn a_collector_that_panics_affects_no_caller() {
     alone(|| {
         let messages = Messages::collect(TARGET, Level::DEBUG);
         messages.panic();
-        for make in ON_ALL_RUNTIMES {
+        for shell in Shell::ALL {
             let server = primary();
-            let client = make(&format!("mongodb://{}", server.address()));
-            let options = OperationOptions::new();
-            client.command(&rawdoc! { "ping": 1 }, options).expect("a primary");
-            let options = options.with_timeout(Duration::from_millis(50));
-            client.check_out(&Selector::Secondary, options).expect_err("there is none");
+            let client = unobserved(shell, &format!("mongodb://{}", server.address()));
+            client.command("admin", &rawdoc! { "ping": 1 }).expect("a primary");
+            let options = OperationOptions::new().with_timeout(Duration::from_millis(50));
+            client.check_out_with(&Selector::Secondary, options).expect_err("there is none");
             client.close();
         }
         assert!(messages.named(STARTED).len() >= 6);

@@ -10,7 +10,8 @@ use cenote_test_runtimes::alone;
 use tracing::Level;
 
 use crate::logging::messages::{Message, Messages, has_the_keys};
-use crate::logging::run::{Make, ON_ALL_RUNTIMES};
+use crate::logging::unobserved;
+use crate::shells::Shell;
 
 const TARGET: &str = "cenote::topology";
 
@@ -44,13 +45,13 @@ fn check_keys(message: &Message) {
 
 /// A load balancer is not checked, but it has the same messages.
 // SE-11
-fn behind_a_load_balancer(messages: &Messages, make: Make) {
+fn behind_a_load_balancer(messages: &Messages, shell: Shell) {
     messages.clear();
     let topology = Topology::LoadBalanced(LoadBalanced { services: 1 });
     let settings = Settings { topology, ..Settings::default() };
     let server = Endpoint::start(settings, ListenOptions::default()).expect("it starts");
     let address = server.address();
-    make(&format!("mongodb://{address}/?loadBalanced=true")).close();
+    unobserved(shell, &format!("mongodb://{address}/?loadBalanced=true")).close();
     let all = messages.all();
     all.iter().for_each(check_keys);
     let names: Vec<_> = all.iter().map(|message| message["message"].as_str()).collect();
@@ -80,7 +81,7 @@ fn behind_a_load_balancer(messages: &Messages, make: Make) {
 fn a_server_that_is_refused_is_told_at_once() {
     alone(|| {
         let messages = Messages::collect(TARGET, Level::WARN);
-        for make in ON_ALL_RUNTIMES {
+        for shell in Shell::ALL {
             messages.clear();
             let tls =
                 Endpoint::start(Settings::default(), ListenOptions::with_tls()).expect("it starts");
@@ -95,7 +96,7 @@ fn a_server_that_is_refused_is_told_at_once() {
                 (format!("mongodb://{}/?replicaSet=rs1", other.address()), "not to `rs1`"),
             ];
             for (number, (uri, advice)) in uris.iter().enumerate() {
-                let client = make(uri);
+                let client = unobserved(shell, uri);
                 while messages.all().len() <= number {
                     thread::yield_now();
                 }
@@ -121,13 +122,13 @@ fn messages_have_the_words_and_keys_of_the_specification() {
     alone(|| {
         let messages = Messages::collect(TARGET, Level::DEBUG);
         let mut ids = Vec::new();
-        for make in ON_ALL_RUNTIMES {
+        for shell in Shell::ALL {
             messages.clear();
             let topology = Topology::ReplicaSet(ReplicaSet::primary("rs0"));
             let settings = Settings { topology, ..Settings::default() };
             let server = Endpoint::start(settings, ListenOptions::default()).expect("it starts");
             let uri = format!("mongodb://{}/?heartbeatFrequencyMS=500", server.address());
-            let client = make(&uri);
+            let client = unobserved(shell, &uri);
             messages.until("Server heartbeat succeeded", 2);
             server.with(|server, now| {
                 server.set_fault(now, Script::new(Fault::Refuse));
@@ -178,7 +179,7 @@ fn messages_have_the_words_and_keys_of_the_specification() {
             );
             assert!(changes[2]["newDescription"].contains(": Unknown: hello: "), "{changes:#?}");
             assert_eq!(changes.last().expect("the end")["newDescription"], "Unknown");
-            behind_a_load_balancer(&messages, make);
+            behind_a_load_balancer(&messages, shell);
         }
         ids.dedup();
         assert_eq!(ids.len(), 3, "each client has its own");
