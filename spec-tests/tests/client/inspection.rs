@@ -4,10 +4,15 @@ use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
-use cenote_mio::{BuildError, ClientBuildError};
+use cenote_shell::builder::BuildError;
+use cenote_shell::client::ClientBuildError;
 use cenote_shell::inspect::InspectError;
 use serde_json::Value;
 use tempfile::tempdir;
+
+use crate::shells::{ClientSetup, Shell, on_all_runtimes};
+
+on_all_runtimes!(all_pools_of_a_client);
 
 const URI: &str = "mongodb://127.0.0.1:1,127.0.0.1:2/?maxPoolSize=7";
 
@@ -36,34 +41,23 @@ fn expect_two_pools(path: &Path, program: &str) {
     assert_eq!(pools.len(), 2);
 }
 
-#[test]
-fn all_pools_of_a_client_on_mio() {
+fn all_pools_of_a_client(shell: Shell) {
     let folder = tempdir().expect("a folder");
     let path = folder.path().join("client.sock");
-    let builder = || cenote_mio::Client::builder(URI).expect("a connection string").inspect(&path);
-    let client = builder().build().expect("a client");
-    expect_two_pools(&path, "cenote-mio");
-    let error = builder().build().expect_err("the path is taken");
+    let program = format!("cenote-{shell:?} ").to_lowercase();
+    let build = || {
+        let setup = ClientSetup { inspect: Some(&path), ..ClientSetup::default() };
+        shell.build_client(URI, setup)
+    };
+    let client = build().expect("a client");
+    expect_two_pools(&path, &program);
+    let error = build().map(drop).expect_err("the path is taken");
     let is_in_use =
         matches!(&error, ClientBuildError::Pool(BuildError::Inspect(InspectError::InUse(_))));
     assert!(is_in_use, "{error}");
-    expect_two_pools(&path, "cenote-mio");
+    expect_two_pools(&path, &program);
     client.close();
     assert!(!path.exists());
-    drop(builder().build().expect("the path is free"));
-    assert!(!path.exists());
-}
-
-#[tokio::test]
-async fn all_pools_of_a_client_on_tokio() {
-    let folder = tempdir().expect("a folder");
-    let path = folder.path().join("client.sock");
-    let builder =
-        || cenote_tokio::Client::builder(URI).expect("a connection string").inspect(&path);
-    let client = builder().build().expect("a client");
-    expect_two_pools(&path, "cenote-tokio");
-    client.close().await;
-    assert!(!path.exists());
-    drop(builder().build().expect("the path is free"));
+    drop(build().expect("the path is free"));
     assert!(!path.exists());
 }
