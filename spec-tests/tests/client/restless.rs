@@ -28,6 +28,7 @@ use cenote_tokio::Tokio;
 use socket2::SockRef;
 use tokio::runtime::Builder;
 
+use crate::threads::own_threads;
 use crate::world::{change_set, member, three};
 
 /// How long each load lasts.
@@ -291,22 +292,14 @@ fn kibibytes() -> u64 {
 
 /// Threads that wait for the operating system to answer for names. Nothing can end them before.
 fn resolvers() -> usize {
-    own_threads().filter(|it| it.trim() == "cenote-resolver").count()
-}
-
-/// The names of Cenote's threads.
-fn own_threads() -> impl Iterator<Item = String> {
-    let tasks = fs::read_dir("/proc/self/task").expect("Linux says it").flatten();
-    // One may end meanwhile.
-    let names = tasks.filter_map(|task| fs::read_to_string(task.path().join("comm")).ok());
-    names.filter(|name| name.starts_with("cenote-"))
+    own_threads().iter().filter(|name| *name == "cenote-resolver").count()
 }
 
 /// How many threads and open files there are, without those that wait for names: of files two each, at most.
 fn resources() -> [usize; 2] {
     let files = fs::read_dir("/proc/self/fd").expect("Linux says it").count();
     let resolvers = resolvers();
-    [own_threads().count().saturating_sub(resolvers), files.saturating_sub(2 * resolvers)]
+    [own_threads().len().saturating_sub(resolvers), files.saturating_sub(2 * resolvers)]
 }
 
 /// Runs the application, and closes its client.

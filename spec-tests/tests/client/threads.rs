@@ -15,12 +15,17 @@ use crate::shells::{Shell, Subscribers, client};
 /// Longer than anything takes on the slowest machine.
 const LONG: Duration = Duration::from_secs(60);
 
-/// How many threads of that name there are now.
-fn threads(name: &str) -> usize {
+/// The names of Cenote's threads.
+pub(crate) fn own_threads() -> Vec<String> {
     let tasks = fs::read_dir("/proc/self/task").expect("Linux says it").flatten();
     // One may end meanwhile.
     let names = tasks.filter_map(|task| fs::read_to_string(task.path().join("comm")).ok());
-    names.filter(|it| it.trim() == name).count()
+    names.map(|name| name.trim().to_owned()).filter(|name| name.starts_with("cenote-")).collect()
+}
+
+/// How many threads of that name there are now.
+fn threads(name: &str) -> usize {
+    own_threads().iter().filter(|it| *it == name).count()
 }
 
 /// With a judge of its events.
