@@ -5,8 +5,8 @@ use cenote_core::error::{ConnectionError, Kind, RetryWrites, Stage};
 use cenote_core::uri::Mechanism;
 
 use crate::secantus::certificates::Certificates;
+use crate::secantus::open;
 use crate::secantus::server::{ClientCertificate, Options, Server, Tls};
-use crate::secantus::{connector, open, parse};
 
 fn user(name: &str, password: &str, mechanisms: &[&str]) -> (&'static str, RawDocumentBuf) {
     let mechanisms: bson::raw::RawArrayBuf = mechanisms.iter().copied().collect();
@@ -81,19 +81,6 @@ fn assert_is_no(error: &ConnectionError) {
     assert!(matches!(error.kind(), Kind::Command(refusal) if refusal.code == Some(18)), "{error}");
     assert_eq!(error.labels(RetryWrites::Enabled).count(), 0);
     assert!(!error.is_retryable());
-}
-
-// AU-36: a second connection gives the proof without computing it anew.
-#[test]
-fn connections_of_one_client() {
-    let server = users();
-    let uri = server.uri_as("both:pencil", "");
-    let connector = connector(&uri);
-    let address = &parse(&uri).hosts[0];
-    let mut connections: Vec<_> = (0..4).map(|_| connector.open(address).unwrap()).collect();
-    for connection in &mut connections {
-        connection.command("admin", &rawdoc! { "ping": 1 }).unwrap();
-    }
 }
 
 // AU-45 to AU-47, TL-11.

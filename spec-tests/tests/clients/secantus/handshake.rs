@@ -1,10 +1,7 @@
 //! Hello, as this server answers it.
 
-use std::net::TcpListener;
-
 use bson::{Document, rawdoc};
 use cenote_core::connect::ServerKind;
-use cenote_core::error::{Kind, RetryWrites, Stage, label};
 
 use crate::secantus::open;
 use crate::secantus::server::Server;
@@ -39,21 +36,4 @@ fn without_a_common_compressor_nothing_is_compressed() {
     let mut connection = open(&server.uri("compressors=zstd,snappy,zlib")).unwrap();
     assert_eq!(connection.description().compressor, None);
     connection.command("admin", &rawdoc! { "ping": 1 }).unwrap();
-}
-
-// LB-12: a server that knows of no load balancer.
-#[test]
-fn a_server_without_load_balancer_is_refused() {
-    let server = Server::plain();
-    let error = open(&server.uri("loadBalanced=true")).unwrap_err();
-    assert_eq!((error.stage(), error.kind()), (Stage::Hello, &Kind::Configuration));
-    assert_eq!(error.labels(RetryWrites::Enabled).count(), 0);
-}
-
-#[test]
-fn nobody_listens() {
-    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    let error = open(&format!("mongodb://127.0.0.1:{port}")).unwrap_err();
-    assert_eq!((error.stage(), error.kind()), (Stage::Tcp, &Kind::Network));
-    assert!(error.labels(RetryWrites::Disabled).any(|it| it == label::SYSTEM_OVERLOADED_ERROR));
 }

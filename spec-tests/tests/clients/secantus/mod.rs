@@ -5,7 +5,6 @@ mod authentication;
 mod certificates;
 mod commands;
 mod conform;
-mod fail_points;
 mod handshake;
 mod monitoring;
 mod process;
@@ -13,7 +12,7 @@ mod proxy;
 mod server;
 mod tls;
 
-use cenote::blocking::{Connection, Connector};
+use cenote::blocking::Connection;
 use cenote_core::error::ConnectionError;
 use cenote_core::uri::ConnectionString;
 
@@ -27,8 +26,4 @@ fn parse(uri: &str) -> ConnectionString {
 fn open(uri: &str) -> Result<Connection, ConnectionError> {
     let uri = parse(uri);
     Connection::open(&uri, &uri.hosts[0])
-}
-
-fn connector(uri: &str) -> Connector {
-    Connector::new(&parse(uri)).expect("files that can be read")
 }

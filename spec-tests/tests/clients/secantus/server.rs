@@ -4,7 +4,7 @@ use std::env;
 use std::ffi::OsString;
 use std::process::Command;
 
-use bson::{RawDocumentBuf, rawdoc};
+use bson::RawDocumentBuf;
 use tempfile::TempDir;
 
 use crate::secantus::certificates::Certificates;
@@ -104,17 +104,6 @@ impl Server {
     pub(crate) fn uri_as(&self, userinfo: &str, query: &str) -> String {
         let at = if userinfo.is_empty() { "" } else { "@" };
         format!("mongodb://{userinfo}{at}127.0.0.1:{}/?{query}", self.port)
-    }
-
-    /// Orders a failure of commands by the application `fails`, from a connection of its own.
-    pub(crate) fn fail(&self, commands: &[&str], mut data: RawDocumentBuf) {
-        let commands: bson::raw::RawArrayBuf = commands.iter().copied().collect();
-        data.append(bson::raw::cstr!("failCommands"), commands);
-        data.append(bson::raw::cstr!("appName"), "fails");
-        let command =
-            rawdoc! { "configureFailPoint": "failCommand", "mode": "alwaysOn", "data": data };
-        let mut connection = open(&self.uri("appname=orders")).expect("a connection");
-        connection.command("admin", &command).expect("a fail point");
     }
 }
 
