@@ -83,7 +83,7 @@ impl Names {
     }
 
     /// The names in traces of pools, and in those of topologies.
-    pub const fn of_traces(self) -> [&'static [&'static str]; 2] {
+    const fn of_traces(self) -> [&'static [&'static str]; 2] {
         match self {
             Self::Inputs => [&INPUTS, &topology::INPUTS],
             Self::Events => [&event_json::TYPES, &topology::EVENTS],

@@ -3,10 +3,8 @@
 use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
 
-use cenote_replay::clock::{TimePoint, UtcOffset};
-
 use super::draw::draw_events;
-use super::explain_command::{expect_of_events, of_events};
+use super::explain_command::{OfTrace, of_events};
 use super::{Arguments as ReplayArguments, run as replay, without_closed_pipe};
 use crate::command::Failure;
 use crate::command::output::expect_different;
@@ -28,18 +26,8 @@ pub(in crate::command) struct Arguments {
     /// Write JSON for ui.perfetto.dev and chrome://tracing; packed if the name ends in .gz
     #[arg(long, value_name = "FILE")]
     perfetto: Option<PathBuf>,
-    /// As much as can be read of a trace that is truncated or damaged
-    #[arg(long)]
-    lenient: bool,
-    /// Only from this time on, as in 1.5, 03:07:12 or 2026-01-01T03:07:12
-    #[arg(long, allow_negative_numbers = true, value_name = "TIME")]
-    from: Option<TimePoint>,
-    /// Only up to this time
-    #[arg(long, allow_negative_numbers = true, value_name = "TIME")]
-    to: Option<TimePoint>,
-    /// Times with this offset from UTC, as in +02:00
-    #[arg(long, value_name = "OFFSET", allow_hyphen_values = true)]
-    utc_offset: Option<UtcOffset>,
+    #[command(flatten)]
+    of_trace: OfTrace,
 }
 
 const EXAMPLES: &str = "\
@@ -50,15 +38,9 @@ Examples:
   cenote draw before.bson --beside after.bson --html both.html";
 
 fn of_any_driver(given: &Arguments, path: &Path) -> Result<bool, Failure> {
-    let of_traces = [
-        ("--beside", given.beside.is_some()),
-        ("--perfetto", given.perfetto.is_some()),
-        ("--lenient", given.lenient),
-        ("--from", given.from.is_some()),
-        ("--to", given.to.is_some()),
-        ("--utc-offset", given.utc_offset.is_some()),
-    ];
-    expect_of_events(path, &of_traces)?;
+    let of_traces =
+        [("--beside", given.beside.is_some()), ("--perfetto", given.perfetto.is_some())];
+    given.of_trace.refuse_for_events(path, &of_traces)?;
     let Some(html) = &given.html else { return Ok(true) };
     expect_different(&[("the events", Some(path)), ("--html", Some(html))])?;
     let mut out = BufWriter::new(io::stdout().lock());
@@ -71,15 +53,11 @@ pub(in crate::command) fn run(given: Arguments) -> Result<bool, Failure> {
     if let Some(path) = of_events(&given.traces)? {
         return of_any_driver(&given, &path);
     }
-    replay(ReplayArguments {
+    replay(given.of_trace.chosen(ReplayArguments {
         traces: given.traces,
         html: given.html,
         beside: given.beside,
         perfetto: given.perfetto,
-        lenient: given.lenient,
-        from: given.from,
-        to: given.to,
-        utc_offset: given.utc_offset.unwrap_or_default(),
         ..ReplayArguments::default()
-    })
+    }))
 }

@@ -45,6 +45,13 @@ pub(in crate::command) struct Arguments {
     /// Of a trace: what this request waited for; repeatable
     #[arg(long, value_name = "NUMBER")]
     waiter: Vec<u64>,
+    #[command(flatten)]
+    of_trace: OfTrace,
+}
+
+/// What can be chosen of a trace.
+#[derive(Debug, clap::Args)]
+pub(super) struct OfTrace {
     /// Of a trace that is truncated or damaged: as much of it as can be read
     #[arg(long)]
     lenient: bool,
@@ -59,26 +66,55 @@ pub(in crate::command) struct Arguments {
     utc_offset: Option<UtcOffset>,
 }
 
+impl OfTrace {
+    /// Of a trace that is played with these arguments.
+    pub(super) fn chosen(self, arguments: ReplayArguments) -> ReplayArguments {
+        let Self { lenient, from, to, utc_offset } = self;
+        ReplayArguments {
+            lenient,
+            from,
+            to,
+            utc_offset: utc_offset.unwrap_or_default(),
+            ..arguments
+        }
+    }
+
+    /// Events have none of that, nor what else is given.
+    pub(super) fn refuse_for_events(
+        &self,
+        path: &Path,
+        others: &[(&str, bool)],
+    ) -> Result<(), Failure> {
+        let own = [
+            ("--lenient", self.lenient),
+            ("--from", self.from.is_some()),
+            ("--to", self.to.is_some()),
+            ("--utc-offset", self.utc_offset.is_some()),
+        ];
+        let given = others.iter().chain(&own).find(|(_, is_given)| *is_given);
+        let refuse = |(option, _): &(&str, bool)| {
+            Err(at(path)(format!("{option} is for a trace, and these are events")))
+        };
+        given.map_or(Ok(()), refuse)
+    }
+}
+
 const EXAMPLES: &str = "\
 Examples:
-  cenote explain events.jsonl                    what happened, and why: time-outs, waits, leaks, clears
+  cenote explain events.jsonl                what happened, and why
   cenote explain events.jsonl --leaks --clears
-  cenote explain incident.bson --waiter 17       what a request waited for
-  cenote explain traces/                         the topology, and each pool";
+  cenote explain incident.bson --waiter 17   what a request waited for
+  cenote explain traces/                     the topology, and each pool";
 
 /// Explains the file.
 pub(in crate::command) fn run(given: Arguments) -> Result<bool, Failure> {
     let is_asked =
         given.slowest.is_some() || given.leaks || given.clears || !given.clear.is_empty();
     let events = of_events(&given.files)?;
-    let of_traces = [
-        ("--waiter", !given.waiter.is_empty()),
-        ("--lenient", given.lenient),
-        ("--from", given.from.is_some()),
-        ("--to", given.to.is_some()),
-        ("--utc-offset", given.utc_offset.is_some()),
-    ];
-    let arguments = ReplayArguments {
+    if let Some(path) = &events {
+        given.of_trace.refuse_for_events(path, &[("--waiter", !given.waiter.is_empty())])?;
+    }
+    let arguments = given.of_trace.chosen(ReplayArguments {
         explain: !is_asked,
         slowest: given.slowest,
         leaks: given.leaks,
@@ -87,16 +123,11 @@ pub(in crate::command) fn run(given: Arguments) -> Result<bool, Failure> {
         clear: given.clear,
         all: given.all && (is_asked || !given.waiter.is_empty()),
         json: given.json,
-        lenient: given.lenient,
         waiter: given.waiter,
-        from: given.from,
-        to: given.to,
-        utc_offset: given.utc_offset.unwrap_or_default(),
         traces: given.files,
         ..ReplayArguments::default()
-    };
+    });
     let Some(path) = events else { return super::run(arguments) };
-    expect_of_events(&path, &of_traces)?;
     let mut out = BufWriter::new(io::stdout().lock());
     without_closed_pipe(explain(&arguments, &path, &mut out), &mut out)
 }
@@ -117,15 +148,6 @@ fn explain(
         good &= print_findings(arguments, path, findings, out)?;
     }
     Ok(good)
-}
-
-/// Refuses options that mean nothing for events.
-pub(super) fn expect_of_events(path: &Path, of_traces: &[(&str, bool)]) -> Result<(), Failure> {
-    let given = of_traces.iter().find(|(_, is_given)| *is_given);
-    let refuse = |(option, _): &(&str, bool)| {
-        Err(at(path)(format!("{option} is for a trace, and these are events")))
-    };
-    given.map_or(Ok(()), refuse)
 }
 
 /// The file, if it is of events.
