@@ -357,13 +357,14 @@ class DecidedPool(_AgnosticBasePool[C], Generic[C, W]):
 
     def _record(self, is_over: bool = False) -> None:
         """What happened since goes into the file: here, in PyMongo's maintenance or `close`, and without the machine's lock."""
-        if self._recording is None:
+        recording = self._recording
+        if recording is None:
             return
         # Another thread may be about to end it.
-        with self._recording.lock:
+        with recording.lock:
             with self._guard:
-                part = self._recording.take(is_over)
-            self._recording.write(part)
+                part = recording.take(is_over)
+            recording.write(part)
 
     def _begin(self) -> None:
         """The logger's level can change at any time. The caller holds the lock."""

@@ -336,8 +336,8 @@ def recorded(pool: _P, folder: str | os.PathLike[str]) -> _P:
 
         client = MongoClient(uri, _pool_class=recorded(Pool, "traces"))
 
-    ``cenote explain``, ``predict``, ``draw`` and ``replay`` read it. A forked child records in files of its own. If the file cannot be written,
-    the recording ends with a warning of the logger ``cenote``."""
+    ``cenote explain``, ``predict``, ``draw`` and ``replay`` read it. A forked child records in files of its own. If the file cannot
+    be written, the recording ends with a warning of the logger ``cenote``."""
     folder = Path(folder).resolve()
     folder.mkdir(parents=True, exist_ok=True)
     return type(pool.__name__, (pool,), {"_folder": folder})  # type: ignore[return-value]
