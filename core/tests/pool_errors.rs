@@ -305,15 +305,21 @@ fn labels_are_of_the_operation_that_failed() {
     }
 }
 
+/// An error of a driver's own connector, whose text has not all.
+#[derive(Debug, thiserror::Error)]
+#[error("the ticket is void")]
+struct TicketVoid(#[source] std::fmt::Error);
+
 #[test]
-fn the_cause_is_the_source() {
-    for error in [cleared(reset()), not_connected(reset())] {
-        let source = error.source().expect("there is a cause");
-        assert_eq!(source.to_string(), "connect: connection reset");
-        assert!(source.is::<ConnectionError>());
+fn a_chain_of_errors_says_each_thing_once() {
+    let cause = ConnectionError::network(Stage::Tcp, TicketVoid(std::fmt::Error));
+    for error in [cleared(cause.clone()), not_connected(cause)] {
+        let sources = std::iter::successors(error.source(), |&error| error.source());
+        let texts: Vec<_> = sources.map(ToString::to_string).collect();
+        assert_eq!(texts, [std::fmt::Error.to_string()]);
+        assert!(error.to_string().contains("connect: the ticket is void"), "{error}");
+        assert!(error.cause().expect("a cause").source_as::<TicketVoid>().is_some());
     }
-    assert!(timed_out(false).source().is_none());
-    assert!(error(CheckOutError::PoolClosed).source().is_none());
 }
 
 // ER-07, INT-06, INT-07

@@ -21,12 +21,12 @@ pub enum ClientError {
     #[error(transparent)]
     Operation(#[from] OperationError),
     /// An operation with a limit of its own, `timeoutMS` or the timeout or deadline of the call, has run out of time.
-    #[error("{limit} were over: {source}")]
+    #[error("{limit} were over: {cause}")]
     TimedOut {
         /// How much time there was, and for what.
         limit: TimeLimit,
         /// What it did then.
-        source: Box<ClientError>,
+        cause: Box<ClientError>,
     },
 }
 
@@ -112,7 +112,7 @@ impl ClientError {
             Self::Operation(OperationError::Interrupted(_)) => {
                 retry_writes.label().into_iter().collect()
             }
-            Self::TimedOut { source, .. } => source.labels(retry_writes),
+            Self::TimedOut { cause, .. } => cause.labels(retry_writes),
         }
     }
 
@@ -123,7 +123,7 @@ impl ClientError {
         if matches!(self, Self::TimedOut { .. }) || !self.is_timeout() {
             return self;
         }
-        Self::TimedOut { limit, source: Box::new(self) }
+        Self::TimedOut { limit, cause: Box::new(self) }
     }
 
     /// Whether a limit of time ran out: that of the operation, of selection, of the wait queue or of the socket.

@@ -87,7 +87,7 @@ impl ConnectionDescription {
     }
 }
 
-/// A server that speaks none of the wire versions of this crate: the [source](ConnectionError::source_as) of the error
+/// A server that speaks none of the wire versions of this crate: the [cause](ConnectionError::source_as) of the error
 /// of [`ConnectionDescription::check_wire_versions`].
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]

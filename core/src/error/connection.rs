@@ -140,9 +140,9 @@ impl ConnectionError {
         Self::new(stage, Kind::Local, reason, None)
     }
 
-    /// The same error with another [source](Error::source), for a driver that has an error type of
-    /// its own: stage, kind, reason and so the labels stay, and [`source_as`](Self::source_as) returns the
-    /// driver's error wherever this one arrives. A pool converts what its `Connector` fails with:
+    /// The same error with another cause, for a driver that has an error type of its own: stage, kind, reason and so the
+    /// text and the labels stay, and [`source_as`](Self::source_as) returns the driver's error wherever this one arrives.
+    /// A pool converts what its `Connector` fails with:
     ///
     /// ```
     /// use cenote_core::error::{ConnectionError, Stage};
@@ -151,7 +151,6 @@ impl ConnectionError {
     /// #[error("attempt {attempt} failed: {error}")]
     /// struct DriverError {
     ///     attempt: u32,
-    ///     #[source]
     ///     error: ConnectionError,
     /// }
     ///
@@ -338,10 +337,12 @@ impl ConnectionError {
         self.source_as()
     }
 
-    /// The first error of this type among the sources: that of this error, the source of that, and so on, a hundred at most.
+    /// The first error of this type among the causes: that of this error, which [`source`](Error::source) does not return
+    /// because the text repeats it, the source of that, and so on, a hundred at most.
     #[must_use]
     pub fn source_as<E: Error + 'static>(&self) -> Option<&E> {
-        let sources = core::iter::successors(self.source(), |&error| error.source());
+        let cause = self.inner.source.as_deref().map(|cause| cause as &(dyn Error + 'static));
+        let sources = core::iter::successors(cause, |&error| error.source());
         // Those of an application's connector may go round in a circle.
         sources.take(100).find_map(|error| error.downcast_ref())
     }
@@ -373,10 +374,9 @@ impl fmt::Debug for ConnectionError {
 }
 
 impl Error for ConnectionError {
-    /// The cause as it is: unlike this error, it may have several lines and be of any length.
+    /// The source of the cause. The text has the cause itself: a chain of errors says each thing once.
     fn source(&self) -> Option<&(dyn Error + 'static)> {
-        let source: &(dyn Error + 'static) = self.inner.source.as_deref()?;
-        Some(source)
+        self.inner.source.as_deref()?.source()
     }
 }
 

@@ -239,10 +239,10 @@ impl<C: fmt::Display> fmt::Display for PoolError<C> {
 }
 
 impl<C: core::error::Error + 'static> core::error::Error for PoolError<C> {
-    /// The [cause](PoolError::cause). The message repeats it, because the specification wants it there.
+    /// The source of the [cause](PoolError::cause). The message has the cause itself, as the specification wants it: a chain
+    /// of errors says each thing once.
     fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
-        let cause: &(dyn core::error::Error + 'static) = self.cause()?;
-        Some(cause)
+        self.cause()?.source()
     }
 }
 

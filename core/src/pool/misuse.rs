@@ -120,7 +120,7 @@ pub enum MisuseReason {
     ClearByServiceInterrupts,
     /// The new options cannot be used.
     #[error("the new options are invalid: {0}")]
-    InvalidOptions(#[from] InvalidOptions),
+    InvalidOptions(InvalidOptions),
     /// A pool is load-balanced for life.
     #[error("a pool cannot change into or out of load-balanced mode: make another one")]
     LoadBalancedIsFixed,

@@ -39,7 +39,7 @@ impl<R: Read> Documents<R> {
     /// The next document; `None` when the source ends between two. After a problem the offset is
     /// still that of the document which has it.
     pub(super) fn next(&mut self) -> Result<Option<&RawDocument>, TraceProblem> {
-        if self.fill(LENGTH)? == 0 {
+        if self.fill(LENGTH).map_err(TraceProblem::Io)? == 0 {
             return Ok(None);
         }
         let Some(length) = self.unread().first_chunk() else {
@@ -48,7 +48,7 @@ impl<R: Read> Documents<R> {
         let got = i32::from_le_bytes(*length);
         let fitting = usize::try_from(got).ok().filter(|got| (5..=DOCUMENT_MAX).contains(got));
         let length = fitting.ok_or(TraceProblem::Length { got, max: DOCUMENT_MAX })?;
-        let there = self.fill(length)?;
+        let there = self.fill(length).map_err(TraceProblem::Io)?;
         if there < length {
             return Err(TraceProblem::Cut { expected: length, got: there });
         }

@@ -65,7 +65,7 @@ impl TraceError {
 pub enum TraceProblem {
     /// The source could not be read.
     #[error("cannot be read: {0}")]
-    Io(#[from] io::Error),
+    Io(io::Error),
     /// The source is empty.
     #[error("empty: a trace begins with a header")]
     Empty,
@@ -162,10 +162,10 @@ pub enum TraceProblem {
     },
     /// No pool can have begun with these options.
     #[error("damaged: the options are invalid: {0}")]
-    Options(#[from] InvalidOptions),
+    Options(InvalidOptions),
     /// No pool can be in the state with which the trace begins.
     #[error("damaged: no pool can be in this state: {0}")]
-    State(#[from] InvalidCheckpoint),
+    State(InvalidCheckpoint),
     /// The machine refuses an input that the recorded pool accepted.
     #[error("{input} is refused: {reason}")]
     Refused {

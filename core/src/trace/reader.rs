@@ -280,7 +280,7 @@ fn header(fields: &Fields<'_>) -> Found<Begun> {
 fn start(fields: &Fields<'_>) -> Found<(PoolCheckpoint, Option<decode::Parts>)> {
     let nested = fields.document_if("options")?.ok_or_else(|| absent("options"))?;
     let options = decode::options(&nested)?;
-    options.validate()?;
+    options.validate().map_err(TraceProblem::Options)?;
     let mut checkpoint =
         PoolCheckpoint { options, now: fields.time("t")?, ..PoolCheckpoint::default() };
     let parts = match fields.document_if("state")? {

@@ -115,9 +115,9 @@ impl<R: Read> Replay<R> {
     pub fn with_sink(source: R, out: &mut impl ActionSink<Traced>) -> Result<Self, TraceError> {
         let (reader, header, checkpoint) = Reader::new(source)?;
         let pool = match checkpoint {
-            Some(checkpoint) => restored(&checkpoint).map_err(TraceProblem::from),
+            Some(checkpoint) => restored(&checkpoint).map_err(TraceProblem::State),
             None => PoolState::new(header.start, header.options.clone(), out)
-                .map_err(TraceProblem::from),
+                .map_err(TraceProblem::Options),
         };
         let pool = pool.map_err(|problem| reader.error(problem))?;
         let pool = of_version(header.version, pool);
@@ -198,7 +198,7 @@ impl<R: Read> Replay<R> {
                     // What stands before the gap is about an input that is not there.
                     follows = None;
                     self.stages.clear();
-                    let pool = restored(&checkpoint).map_err(TraceProblem::from);
+                    let pool = restored(&checkpoint).map_err(TraceProblem::State);
                     let pool = pool.map_err(|problem| self.reader.error(problem))?;
                     self.pool = of_version(self.header.version, pool);
                     lost_before = Some(lost);

@@ -197,15 +197,15 @@ fn a_timeout_error_shows_what_timed_out(shell: Shell) {
     world.until("Unknown", |world| world.kinds()[0].is_none());
     let of_selection = world.command(&a_ping()).expect_err("none is there");
     for error in [&of_check_out, &of_command, &of_selection] {
-        let ClientError::TimedOut { source, .. } = error else { panic!("{error}") };
+        let ClientError::TimedOut { cause, .. } = error else { panic!("{error}") };
         assert!(error.to_string().starts_with("the operation's 1.5s were over: "), "{error}");
-        assert!(error.to_string().contains(&source.to_string()), "{error}");
-        assert!(error.source().is_some() && !error.is_retryable());
-        assert_eq!(error.labels(RetryWrites::Enabled), source.labels(RetryWrites::Enabled));
+        assert!(error.to_string().contains(&cause.to_string()), "{error}");
+        assert!(error.source().is_none() && !error.is_retryable());
+        assert_eq!(error.labels(RetryWrites::Enabled), cause.labels(RetryWrites::Enabled));
     }
     let causes = [of_check_out, of_command, of_selection].map(|error| {
-        let ClientError::TimedOut { source, .. } = error else { panic!("{error}") };
-        *source
+        let ClientError::TimedOut { cause, .. } = error else { panic!("{error}") };
+        *cause
     });
     assert!(matches!(
         causes,

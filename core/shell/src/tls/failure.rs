@@ -27,7 +27,8 @@ pub(crate) fn tls_error(error: &io::Error) -> Option<&Error> {
 /// The error of a connection that TLS ended at this stage.
 pub(crate) fn decided(stage: Stage, error: &Error) -> ConnectionError {
     if is_about_the_certificate(error) {
-        return ConnectionError::certificate(CertificateRefused(error.clone()));
+        let reason = CertificateRefused(error).to_string();
+        return ConnectionError::certificate(reason).with_source(error.clone());
     }
     if matches!(error, Error::FailedToGetCurrentTime | Error::FailedToGetRandomBytes) {
         return ConnectionError::local(stage, &error.to_string());
@@ -64,25 +65,18 @@ fn failure(error: &Error) -> TlsFailure {
     }
 }
 
-/// The server's certificate was refused. It shows the reason in words.
-#[derive(Debug)]
-struct CertificateRefused(Error);
+/// Why the server's certificate was refused, in words.
+struct CertificateRefused<'a>(&'a Error);
 
-impl fmt::Display for CertificateRefused {
+impl fmt::Display for CertificateRefused<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Error::InvalidCertificate(error) = &self.0 {
             return explain(error, f);
         }
-        if self.0 == Error::NoCertificatesPresented {
+        if *self.0 == Error::NoCertificatesPresented {
             return f.write_str("the server sent no certificate");
         }
         self.0.fmt(f)
-    }
-}
-
-impl std::error::Error for CertificateRefused {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        Some(&self.0)
     }
 }
 

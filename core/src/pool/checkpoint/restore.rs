@@ -49,7 +49,7 @@ impl<S: PoolTypes> PoolState<S> {
         checkpoint: &PoolCheckpoint,
         payloads: &mut impl PayloadSource<S>,
     ) -> Result<Self, InvalidCheckpoint> {
-        let settings = Settings::new(&checkpoint.options)?;
+        let settings = Settings::new(&checkpoint.options).map_err(InvalidCheckpoint::Options)?;
         check_counts(checkpoint)?;
         check_slots(checkpoint)?;
         let mut services = restore_services(checkpoint, payloads)?;

@@ -15,7 +15,7 @@ use crate::pool::options::{InvalidOptions, Settings};
 pub enum InvalidCheckpoint {
     /// No pool can work with these options.
     #[error("its options are invalid: {0}")]
-    Options(#[from] InvalidOptions),
+    Options(InvalidOptions),
     /// A count that no pool ever reaches.
     #[error("{what} is {got}, which no pool ever reaches")]
     Count {

@@ -133,7 +133,8 @@ impl<S: PoolTypes> PoolState<S> {
     }
 
     fn validate_options(&self, options: &PoolOptions) -> Result<(), MisuseReason> {
-        if Settings::new(options)?.load_balanced != self.settings.load_balanced {
+        let settings = Settings::new(options).map_err(MisuseReason::InvalidOptions)?;
+        if settings.load_balanced != self.settings.load_balanced {
             return Err(MisuseReason::LoadBalancedIsFixed);
         }
         Ok(())

@@ -55,7 +55,7 @@ impl<S: PoolTypes> Model<S> {
             | Input::DrainProgress { id } => self.judge_drain(*id),
             Input::Clear { interrupt, service, .. } => self.judge_clear(*interrupt, *service),
             Input::SetOptions { options: new } => {
-                options(new)?;
+                options(new).map_err(MisuseReason::InvalidOptions)?;
                 if new.load_balanced.unwrap_or(false) != self.load_balanced() {
                     return Err(MisuseReason::LoadBalancedIsFixed);
                 }

@@ -100,7 +100,7 @@ impl Failure {
     /// What went wrong when the time was over, or else.
     fn root(&self) -> Option<&ClientError> {
         match &self.cause {
-            Cause::Client(ClientError::TimedOut { source, .. }) => Some(&**source),
+            Cause::Client(ClientError::TimedOut { cause, .. }) => Some(&**cause),
             Cause::Client(error) => Some(error),
             Cause::Script(_) => None,
         }
