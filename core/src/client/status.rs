@@ -1,9 +1,10 @@
 use core::fmt;
+use core::time::Duration;
 use std::sync::Arc;
 
 use crate::address::ServerAddress;
 use crate::connect::ServerKind;
-use crate::error::{ConnectionError, Stage};
+use crate::error::{ConnectionError, Stage, rounded};
 use crate::monitor::ServerDescription;
 use crate::pool::Snapshot;
 use crate::topology::TopologyDescription;
@@ -130,13 +131,18 @@ pub fn seen(
     topology: &TopologyDescription,
     servers: impl IntoIterator<Item = ServerStatus>,
 ) -> String {
-    let servers = servers.into_iter().map(|it| Seen(&it.address, &it.description).to_string());
+    let servers =
+        servers.into_iter().map(|it| Seen(&it.address, &it.description, None).to_string());
     written(topology, servers)
 }
 
-/// The same for all servers of the topology.
-pub(crate) fn all_seen(topology: &TopologyDescription) -> String {
-    written(topology, topology.servers().map(|(address, server)| Seen(address, server).to_string()))
+/// The same for all servers of the topology, with how long the monitor of each has been connecting.
+pub(crate) fn all_seen(
+    topology: &TopologyDescription,
+    connecting: impl Fn(&ServerAddress) -> Option<Duration>,
+) -> String {
+    let seen = |address, server| Seen(address, server, connecting(address)).to_string();
+    written(topology, topology.servers().map(|(address, server)| seen(address, server)))
 }
 
 fn written(topology: &TopologyDescription, servers: impl Iterator<Item = String>) -> String {
@@ -146,17 +152,20 @@ fn written(topology: &TopologyDescription, servers: impl Iterator<Item = String>
     text
 }
 
-/// Without the pool.
-struct Seen<'a>(&'a ServerAddress, &'a ServerDescription);
+/// Without the pool, and with how long an attempt to connect to it has had no answer.
+struct Seen<'a>(&'a ServerAddress, &'a ServerDescription, Option<Duration>);
 
 /// As in `db.example.com:27017: RSPrimary of rs0, round trip 1.2ms, tags dc: ny`, or
-/// `db.example.com:27017: Unknown: connect: … (check host and port, …)`.
+/// `db.example.com:27017: Unknown: connect: … (check host and port, …), connecting for 1.5s without an answer`.
 impl fmt::Display for Seen<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self(address, description) = self;
+        let Self(address, description, connecting) = self;
         write!(f, "{address}: {}", description.details())?;
-        match description.error.as_ref().and_then(ConnectionError::advice) {
-            Some(advice) => write!(f, " ({advice})"),
+        if let Some(advice) = description.error.as_ref().and_then(ConnectionError::advice) {
+            write!(f, " ({advice})")?;
+        }
+        match connecting {
+            Some(time) => write!(f, ", connecting for {:?} without an answer", rounded(*time)),
             None => Ok(()),
         }
     }
@@ -166,6 +175,6 @@ impl fmt::Display for Seen<'_> {
 /// work, with what may be done about it.
 impl fmt::Display for ServerStatus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} [{}]", Seen(&self.address, &self.description), self.pool)
+        write!(f, "{} [{}]", Seen(&self.address, &self.description, None), self.pool)
     }
 }

@@ -60,6 +60,15 @@ impl Monitor {
         }
     }
 
+    /// Since when a connection for checks has been opened whose hello has no answer yet; `None` if none is.
+    #[must_use]
+    pub const fn connecting_since(&self) -> Option<Instant> {
+        match self.check {
+            Check::Opening { started, .. } => Some(started),
+            Check::Waiting { .. } | Check::Asking { .. } => None,
+        }
+    }
+
     pub(super) fn check_opened(
         &mut self,
         connected: Connected,

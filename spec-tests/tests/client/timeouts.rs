@@ -98,6 +98,13 @@ fn selection_ends_at_the_first_of_both_timeouts(shell: Shell) {
         assert_eq!(limit_of(&error), limit, "{options}: {error}");
         world.client.close();
     }
+    // The attempt that hangs is named.
+    let hanging = standalone();
+    silent(&hanging, "isMaster");
+    let world = World::of(shell, &[&hanging], "serverSelectionTimeoutMS=300");
+    let error = world.command(&a_ping()).expect_err("it is silent").to_string();
+    assert!(error.contains("Unknown: not checked yet, connecting for "), "{error}");
+    world.client.close();
 }
 
 // CS-02, CS-14: each part takes from what the others have.

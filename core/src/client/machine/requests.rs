@@ -125,9 +125,16 @@ impl<W> ClientState<W> {
         }
         let Some(waiting) = self.requests.take(id) else { return };
         let after = in_whole_ms(self.now.saturating_since(waiting.since));
-        let servers = all_seen(self.topology.description());
+        let servers = self.servers_seen();
         let selector = waiting.request.selector.clone();
         self.answer(waiting, Err(SelectionError::TimedOut { selector, after, servers }), out);
+    }
+
+    fn servers_seen(&self) -> String {
+        all_seen(self.topology.description(), |address| {
+            let started = self.monitor(self.id(address)?)?.connecting_since()?;
+            Some(self.now.saturating_since(started)).filter(|time| *time >= WORTH_TELLING)
+        })
     }
 
     pub(super) fn fail_all_requests(&mut self, out: &mut impl ActionSink<W>) {
@@ -186,13 +193,16 @@ impl<W> ClientState<W> {
                 Some(Err(SelectionError::NotOfThisClient { address }))
             }
             Ok(Selection::Incompatible) => {
-                let (selector, servers) = (selector.clone(), all_seen(topology));
+                let (selector, servers) = (selector.clone(), self.servers_seen());
                 Some(Err(SelectionError::Incompatible { selector, servers }))
             }
             Err(invalid) => Some(Err(invalid.into())),
         }
     }
 }
+
+/// An attempt to connect that takes longer than one that works is told of.
+const WORTH_TELLING: Duration = Duration::from_millis(100);
 
 /// As the options are: what a timer fires late by says nothing to a reader.
 const fn in_whole_ms(time: Duration) -> Duration {
