@@ -2,7 +2,6 @@
 
 use std::convert::Infallible;
 use std::io::{self, ErrorKind};
-use std::process;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -11,6 +10,7 @@ use std::time::Instant;
 use mio::{Events, Poll, Token, Waker};
 
 use crate::event_loop::{EventLoop, Owner};
+use cenote_shell::runtime::process::Process;
 
 /// The token of the waker; sockets have those after it.
 const WAKER: Token = Token(0);
@@ -40,7 +40,7 @@ pub(crate) struct Running {
     /// Disconnected when the thread is about to end.
     end: Receiver<Infallible>,
     /// Threads do not exist in a child process.
-    process: u32,
+    process: Process,
 }
 
 impl LoopThread {
@@ -85,7 +85,7 @@ impl Running {
             let _ends: Sender<Infallible> = ends; // Dropped last.
             work();
         })?;
-        Ok(Self { handle, end, process: process::id() })
+        Ok(Self { handle, end, process: Process::current() })
     }
 
     pub(crate) fn has_ended(&self) -> bool {
@@ -111,7 +111,7 @@ impl Running {
     }
 
     pub(crate) fn is_here(&self) -> bool {
-        self.process == process::id()
+        self.process.is_current()
     }
 }
 

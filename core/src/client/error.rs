@@ -80,6 +80,9 @@ pub enum SelectionError {
     /// The client is closed.
     #[error("the client is closed")]
     Closed,
+    /// This process was forked from the one that has the client, with its monitors.
+    #[error("the client is the parent process's: make another one in this process")]
+    Inherited,
 }
 
 impl SelectionError {
@@ -92,7 +95,7 @@ impl SelectionError {
                 "no server speaks a wire version of this client".to_owned()
             }
             Self::NotOfThisClient { .. } => "it is no server of this client".to_owned(),
-            Self::ReadPreference(_) | Self::Closed => self.to_string(),
+            Self::ReadPreference(_) | Self::Closed | Self::Inherited => self.to_string(),
         }
     }
 }

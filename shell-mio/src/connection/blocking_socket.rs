@@ -1,6 +1,5 @@
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::Shutdown;
-use std::process;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
@@ -12,6 +11,7 @@ use socket2::SockRef;
 use super::os;
 use super::timeout::{Timeout, Wait};
 use crate::event_loop::Socket;
+use cenote_shell::runtime::process::Process;
 
 /// A socket on which calls block, or not.
 pub(super) struct BlockingSocket {
@@ -32,12 +32,12 @@ const HOT: Duration = Duration::from_millis(1);
 struct EndOnDrop {
     socket: Weak<Socket>,
     /// In a child process it is the parent's, which may use it.
-    process: u32,
+    process: Process,
 }
 
 impl Drop for EndOnDrop {
     fn drop(&mut self) {
-        if self.socket.strong_count() > 0 && self.process == process::id() {
+        if self.socket.strong_count() > 0 && self.process.is_current() {
             end(&self.socket);
         }
     }
@@ -65,7 +65,7 @@ impl BlockingSocket {
     /// With a socket that does not block.
     pub(super) fn new(socket: Socket) -> Self {
         let socket = Arc::new(socket);
-        let end = EndOnDrop { socket: Arc::downgrade(&socket), process: process::id() };
+        let end = EndOnDrop { socket: Arc::downgrade(&socket), process: Process::current() };
         Self { socket, _end: end, mode: Mode::NonBlocking, silent_until: Instant::now() }
     }
 

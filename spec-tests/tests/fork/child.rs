@@ -6,8 +6,10 @@ use std::thread;
 use std::time::Duration;
 
 use bson::rawdoc;
+use cenote_core::client::{ClientError, SelectionError};
 use cenote_core::error::{Kind, Stage};
 use cenote_core::pool::{Purpose, Status};
+use cenote_test_runtimes::AnyClient;
 use cenote_tokio::{Client, ForkError, MongoConnector, OperationError, Pool, PooledConnection};
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::Instant;
@@ -208,6 +210,12 @@ pub(crate) fn closes_the_client(runtime: Runtime, client: &Client) {
         }
         client.close().await;
     });
+}
+
+/// No server is waited for, and no lock, which another thread of the parent may hold.
+pub(crate) fn uses_the_client(client: &dyn AnyClient) {
+    let error = client.command("admin", &rawdoc! { "ping": 1 }).expect_err("it is the parent's");
+    assert!(matches!(error, ClientError::Selection(SelectionError::Inherited)), "{error}");
 }
 
 fn has_no_runtime(parent: Parent) {

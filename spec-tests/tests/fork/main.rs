@@ -12,6 +12,7 @@ mod shared_buffer;
 use std::process::ExitCode;
 
 use bson::rawdoc;
+use cenote_test_runtimes::{ClientSetup, Shell};
 use cenote_tokio::{Client, MongoConnector, Pool, PooledConnection, Recording};
 use fork::{Fork, fork, waitpid};
 use tokio::runtime::{Builder, Runtime};
@@ -52,7 +53,9 @@ fn main() -> ExitCode {
         }
     }
     client_story();
-    println!("{} children left their parents alone: ok", 4 * CHILDREN.len() + 1);
+    Shell::ALL.into_iter().for_each(command_story);
+    let children = 4 * CHILDREN.len() + 1 + Shell::ALL.len();
+    println!("{children} children left their parents alone: ok");
     ExitCode::SUCCESS
 }
 
@@ -107,6 +110,20 @@ fn client_story() {
     runtime.block_on(client.command("admin", &ping)).expect("it works");
     let closing = async { timeout(PATIENCE, client.close()).await };
     runtime.block_on(closing).expect("no socket is lost");
+}
+
+/// A child that uses its parent's client is told so at once, on every runtime.
+fn command_story(shell: Shell) {
+    let server = Process::start(false);
+    let client = shell.build_client(server.uri(), ClientSetup::default()).expect("a client");
+    let ping = rawdoc! { "ping": 1 };
+    client.command("admin", &ping).expect("it works");
+    match fork().expect("a child") {
+        Fork::Child => child::run_with(|| child::uses_the_client(&*client)),
+        Fork::Parent(child) => assert_eq!(waitpid(child).expect("it ends"), 0, "{shell:?}"),
+    }
+    client.command("admin", &ping).expect("it works");
+    client.close();
 }
 
 impl Parent {

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 #[cfg(unix)]
 use std::path::PathBuf;
-use std::process;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, TryLockError};
 use std::time::Instant;
 
@@ -33,6 +32,7 @@ use crate::pool::{CLOSE_GRACE, Pool, PoolDriver};
 use crate::runtime::origin::Origin;
 #[cfg(feature = "srv")]
 use crate::runtime::platform::random;
+use crate::runtime::process::Process;
 use crate::runtime::reentrancy::ReentrancyGuard;
 use crate::runtime::signal::Signal;
 use crate::runtime::{Lock, Network, timeout_at, yield_once};
@@ -58,7 +58,7 @@ pub(super) struct ClientDriver<R: Network> {
     /// The zero of all machines, so that their times can be compared.
     origin: Origin,
     /// The process in which the tasks run. A client does not go on in a child process.
-    process: u32,
+    process: Process,
     /// Locked before a pool, never after it.
     inner: Mutex<Locked<R>>,
 }
@@ -193,7 +193,7 @@ impl<R: Network> ClientDriver<R> {
             inspector: OnceLock::new(),
             traces,
             origin,
-            process: process::id(),
+            process: Process::current(),
             inner: Mutex::new(Locked::new(state, first, event_queue)),
         });
         trace::watch(&driver);
@@ -596,7 +596,7 @@ impl<R: Network> ClientDriver<R> {
 
     /// Whether this is a child of the process in which the tasks run.
     pub(super) fn is_inherited(&self) -> bool {
-        self.process != process::id()
+        !self.process.is_current()
     }
 
     /// Whether this thread runs a subscriber of the servers. Known only where callers block.

@@ -58,6 +58,10 @@ impl<'a, R: Network> ServerRequest<'a, R> {
     }
 
     fn ask(&mut self) {
+        // A thread of the parent may hold the lock for ever.
+        if self.client.is_inherited() {
+            return self.waiter.answer(Err(SelectionError::Inherited));
+        }
         let driver = &self.client.driver;
         let (waiter, selector) = (Arc::clone(&self.waiter), self.selector.clone());
         let deadline = self.deadline.map(|at| driver.instant(at));

@@ -72,9 +72,12 @@ impl<R: Network> ClientInner<R> {
         ClientLimit { options, whole, check_out, before_command }
     }
 
-    /// A server that fits, by its last check; `None` also when the client is closed.
+    /// A server that fits, by its last check; `None` also when the client is closed, and in a forked child process.
     #[must_use]
     pub fn select(&self, selector: &Selector) -> Option<Arc<Server<R>>> {
+        if self.is_inherited() {
+            return None;
+        }
         let (topology, draw) = {
             let locked = self.driver.lock();
             if locked.is_closed {

@@ -6,7 +6,6 @@ use std::io::{self, BufReader, ErrorKind, Write};
 use std::net::Shutdown;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
-use std::process;
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread;
@@ -19,6 +18,7 @@ use super::InspectedPool;
 use super::error::InspectError;
 use super::protocol::{self, Request};
 use super::socket::{self, SocketFile};
+use crate::runtime::process::Process;
 use crate::trace::RecordingError;
 
 /// How many inspectors there may be at a time.
@@ -37,7 +37,7 @@ pub(crate) struct Inspector {
     shared: Arc<Shared>,
     file: SocketFile,
     /// In a child process everything is the parent's.
-    process: u32,
+    process: Process,
 }
 
 struct Shared {
@@ -79,7 +79,7 @@ impl Inspector {
         let (sessions, numbered) = (Mutex::new(Some(open)), Mutex::default());
         let shared = Arc::new(Shared { program, pools: numbered, sessions });
         pools.into_iter().for_each(|pool| shared.show(pool));
-        let inspector = Self { shared: Arc::clone(&shared), file, process: process::id() };
+        let inspector = Self { shared: Arc::clone(&shared), file, process: Process::current() };
         spawn(move || shared.accept(&accepting))
             .map_err(|error| InspectError::socket(path, error))?;
         Ok(inspector)
@@ -93,7 +93,7 @@ impl Inspector {
 
     /// Removes the socket, and hangs up on every inspector. Waits for none.
     pub(crate) fn close(&self) {
-        if self.process != process::id() {
+        if !self.process.is_current() {
             return;
         }
         let Some(open) = self.shared.sessions().take() else { return };

@@ -1,6 +1,6 @@
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
 use std::time::{Duration, Instant};
-use std::{process, thread};
 
 use cenote_core::connect::{AccessToken, EstablishOptions};
 use cenote_core::error::{ConnectionError, Stage};
@@ -8,6 +8,7 @@ use cenote_core::uri::Credential;
 
 use super::{TokenCallback, TokenRequest, environment};
 use crate::runtime::contain;
+use crate::runtime::process::Process;
 
 /// How long a connection waits for a token at most.
 pub(crate) const LONGEST_WAIT: Duration = Duration::from_secs(60);
@@ -30,13 +31,13 @@ pub(crate) struct Tokens {
 struct State {
     cached: Option<AccessToken>,
     /// The process in which the callback runs now: a forked child has none of its parent's threads.
-    calling: Option<u32>,
+    calling: Option<Process>,
     last_call: Option<Instant>,
 }
 
 impl State {
     fn is_calling(&self) -> bool {
-        self.calling == Some(process::id())
+        self.calling.is_some_and(Process::is_current)
     }
 }
 
@@ -99,7 +100,7 @@ impl Tokens {
         if state.is_calling() {
             return Err(failed("has not answered another connection in time"));
         }
-        state.calling = Some(process::id());
+        state.calling = Some(Process::current());
         let last_call = state.last_call;
         drop(state);
         if let Some(last_call) = last_call {
@@ -168,24 +169,24 @@ pub(crate) fn callback_missing() -> ConnectionError {
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
+    use std::thread;
     use std::time::Duration;
-    use std::{process, thread};
 
     use cenote_core::connect::AccessToken;
 
-    use super::Tokens;
+    use super::{Process, Tokens};
 
     #[test]
     fn a_call_of_the_parent_process_is_none_of_the_child() {
         let tokens = Tokens::new(Arc::new(|_| Ok(AccessToken::new("token"))));
-        tokens.lock().calling = Some(process::id() + 1);
+        tokens.lock().calling = Some(Process(Process::current().0 + 1));
         tokens.fetch(None, None, Duration::ZERO).unwrap();
     }
 
     #[test]
     fn a_call_that_does_not_end_holds_no_other_connection_for_ever() {
         let tokens = Tokens::new(Arc::new(|_| Ok(AccessToken::new("token"))));
-        tokens.lock().calling = Some(process::id());
+        tokens.lock().calling = Some(Process::current());
         let error = tokens.fetch(None, None, Duration::from_millis(1)).unwrap_err();
         let expected = "the callback for access tokens has not answered another connection in time";
         assert_eq!(error.reason(), expected);

@@ -136,9 +136,9 @@ impl<R: crate::runtime::CurrentRuntime, K: Connector<R>> super::Pool<R, K> {
     /// former refuse to [run](super::PooledConnection::run) anything, the latter fail.
     ///
     /// A pool that was not reset resets itself when it notices: when it has to open a connection, or an
-    /// operation runs on one of the parent's, which fails then; the next attempt works. It does not ask for
-    /// its process at each check-out, because asking takes longer than the check-out. Dropping a pool or a
-    /// connection in a child leaves the parent's alone, whether it was reset or not.
+    /// operation runs on one of the parent's, which fails then; the next attempt works. Dropping a pool or a
+    /// connection in a child leaves the parent's alone, whether it was reset or not. A child that was made
+    /// without `fork()`, such as by a bare `clone` system call, [is not noticed](crate::runtime::process::Process).
     ///
     /// # Errors
     ///

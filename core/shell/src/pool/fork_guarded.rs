@@ -1,16 +1,16 @@
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
-use std::process;
 
 use cenote_core::error::{ConnectionError, Stage};
 
 use crate::runtime::Runtime;
+use crate::runtime::process::Process;
 
 /// A connection, and the process that opened it. In any other process it is
 /// [discarded](Runtime::discard_inherited) instead of dropped.
 // FK-01
 pub(super) struct ForkGuarded<R: Runtime, C> {
-    process: u32,
+    process: Process,
     /// There until it is dropped.
     connection: Option<C>,
     runtime: PhantomData<fn() -> R>,
@@ -18,7 +18,7 @@ pub(super) struct ForkGuarded<R: Runtime, C> {
 
 impl<R: Runtime, C> ForkGuarded<R, C> {
     pub(super) fn new(connection: C) -> Self {
-        Self { process: process::id(), connection: Some(connection), runtime: PhantomData }
+        Self { process: Process::current(), connection: Some(connection), runtime: PhantomData }
     }
 
     /// The connection, in the process that opened it.
@@ -30,9 +30,9 @@ impl<R: Runtime, C> ForkGuarded<R, C> {
         }
     }
 
-    /// Fails in a child of the process that opened the connection. Calls the operating system.
+    /// Fails in a child of the process that opened the connection.
     pub(super) fn check(&self) -> Result<(), ConnectionError> {
-        if self.process == process::id() { Ok(()) } else { Err(inherited(Stage::Operation)) }
+        if self.process.is_current() { Ok(()) } else { Err(inherited(Stage::Operation)) }
     }
 }
 
@@ -66,7 +66,7 @@ impl<R: Runtime, C> DerefMut for ForkGuarded<R, C> {
 impl<R: Runtime, C> Drop for ForkGuarded<R, C> {
     fn drop(&mut self) {
         let connection = self.connection.take();
-        if self.process != process::id() {
+        if !self.process.is_current() {
             R::discard_inherited(connection);
         }
     }

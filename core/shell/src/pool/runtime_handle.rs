@@ -1,10 +1,10 @@
 //! Where a pool lives: its process, its runtime, its timer.
 
-use std::process;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::runtime::Runtime;
+use crate::runtime::process::Process;
 
 /// The runtime on which connections are opened and the timer runs; another one after a fork.
 pub(super) struct RuntimeHandle<R: Runtime> {
@@ -20,23 +20,22 @@ struct Current<R: Runtime> {
 impl<R: Runtime> RuntimeHandle<R> {
     pub(super) fn new(runtime: R) -> Self {
         let current = Mutex::new(Current { runtime, timer: None });
-        Self { process: AtomicU32::new(process::id()), current }
+        Self { process: AtomicU32::new(Process::current().0), current }
     }
 
     pub(super) fn runtime(&self) -> R {
         self.current().runtime.clone()
     }
 
-    /// Whether this is a child of the process in which the pool lives. Calls the operating system, which
-    /// takes longer than a check-out: not for the hot path.
+    /// Whether this is a child of the process in which the pool lives.
     // PS-04
     pub(super) fn is_inherited(&self) -> bool {
-        self.process.load(Ordering::Relaxed) != process::id()
+        !Process(self.process.load(Ordering::Relaxed)).is_current()
     }
 
     /// The pool lives in this process and on this runtime from now on. Returns what is the parent's.
     pub(super) fn move_to(&self, runtime: R) -> impl Sized + use<R> {
-        self.process.store(process::id(), Ordering::Relaxed);
+        self.process.store(Process::current().0, Ordering::Relaxed);
         std::mem::replace(&mut *self.current(), Current { runtime, timer: None })
     }
 

@@ -10,6 +10,7 @@ pub mod fork;
 pub(crate) mod lookup;
 pub mod origin;
 pub mod platform;
+pub mod process;
 pub(crate) mod reentrancy;
 pub mod signal;
 #[cfg(feature = "tls")]

@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::ops::{Deref, DerefMut};
-use std::process;
 use std::sync::Weak;
 
 use cenote_core::pool::PoolTypes;
@@ -182,7 +181,7 @@ impl<K: Recordable> Drop for Recorded<K> {
     fn drop(&mut self) {
         match self.writer.take() {
             None => {}
-            Some(writer) if writer.process() == process::id() => writer.end(self.end_journal()),
+            Some(writer) if writer.process().is_current() => writer.end(self.end_journal()),
             Some(writer) => std::mem::forget(writer),
         }
     }

@@ -1,6 +1,5 @@
 //! The way to the thread that writes.
 
-use std::process;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, ThreadId};
@@ -11,6 +10,7 @@ use super::error::RecordingError;
 use super::new_file::NewFile;
 use super::recordable::ChunkWriter;
 use super::writer_thread::{Message, TraceWriterThread};
+use crate::runtime::process::Process;
 
 /// How long the end of what is recorded waits for the disk.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -22,7 +22,7 @@ pub(super) struct TraceWriterHandle<W: ChunkWriter> {
     ended: Receiver<()>,
     thread: ThreadId,
     /// Where the thread runs. In a child process it does not.
-    process: u32,
+    process: Process,
     /// The thread was told of a full chunk, and has not found that there are no more.
     is_called: bool,
     /// If they are dumped.
@@ -41,7 +41,7 @@ impl<W: ChunkWriter> TraceWriterHandle<W> {
             drop::<Sender<()>>(ending);
         });
         let thread = thread.map_err(|error| RecordingError::Thread(Arc::new(error)))?;
-        let (thread, process) = (thread.thread().id(), process::id());
+        let (thread, process) = (thread.thread().id(), Process::current());
         Ok(Self { sender, ended, thread, process, is_called: false, episodes })
     }
 
@@ -72,7 +72,7 @@ impl<W: ChunkWriter> TraceWriterHandle<W> {
         }
     }
 
-    pub(super) const fn process(&self) -> u32 {
+    pub(super) const fn process(&self) -> Process {
         self.process
     }
 

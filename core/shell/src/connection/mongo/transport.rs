@@ -1,6 +1,6 @@
 use std::convert::Infallible;
 use std::io::{self, ErrorKind, IoSlice, Read, Write};
-use std::{fmt, mem, process};
+use std::{fmt, mem};
 
 use bson::{RawDocument, RawDocumentBuf};
 use cenote_core::connect::ServerApi;
@@ -10,6 +10,7 @@ use cenote_core::wire::{
 use rustls::ClientConnection;
 
 use crate::connection::transport_error::TransportError;
+use crate::runtime::process::Process;
 
 /// The messages of one connection, and TLS below them, without the socket: every function that
 /// needs the socket takes it as `io`.
@@ -34,7 +35,7 @@ pub struct Transport {
 pub struct ByteLayer {
     tls: Option<Box<ClientConnection>>,
     /// The process that opened the socket.
-    process: u32,
+    process: Process,
     /// Since [`Transport::take_received`].
     has_received: bool,
 }
@@ -42,7 +43,7 @@ pub struct ByteLayer {
 /// A socket that no process writes to but the one that opened it.
 struct Guarded<'a, IO> {
     io: &'a mut IO,
-    process: u32,
+    process: Process,
 }
 
 impl Transport {
@@ -59,7 +60,7 @@ impl Transport {
     }
 
     fn with_channel(channel: Channel) -> Self {
-        let layer = ByteLayer { tls: None, process: process::id(), has_received: false };
+        let layer = ByteLayer { tls: None, process: Process::current(), has_received: false };
         Self { channel, layer, written: 0, server_api: None }
     }
 
@@ -400,8 +401,8 @@ fn again() -> io::Error {
     ErrorKind::Interrupted.into()
 }
 
-fn check(process: u32) -> io::Result<()> {
-    if process == process::id() {
+fn check(process: Process) -> io::Result<()> {
+    if process.is_current() {
         return Ok(());
     }
     Err(io::Error::other("it was opened by the process that this one was forked from"))
@@ -460,12 +461,12 @@ mod tests {
     fn another_process_writes_nothing() {
         let mut transport = Transport::new();
         transport.begin(&rawdoc! { "ping": 1 }, Some("admin"), Flags::NONE).unwrap();
-        transport.layer.process += 1;
+        transport.layer.process.0 += 1;
         let mut socket = Cursor::new(Vec::new());
         assert!(transport.write(&mut socket).is_err());
         assert!(transport.layer.end(&mut socket).is_err());
         assert!(socket.get_ref().is_empty());
-        transport.layer.process -= 1;
+        transport.layer.process.0 -= 1;
         transport.write(&mut socket).unwrap();
         assert!(!socket.get_ref().is_empty());
     }
