@@ -1,3 +1,4 @@
+use std::pin::pin;
 use std::task::Waker;
 
 use super::Client;
@@ -45,7 +46,7 @@ impl<R: Network<Waiter = Waker>> Client<R> {
     pub async fn close_before(&self, deadline: R::Instant) -> Result<(), CloseTimeout> {
         self.inner.close_at_once();
         let runtime = &self.inner.driver.runtime;
-        if timeout_exactly_at(runtime, deadline.into(), self.close()).await.is_some() {
+        if timeout_exactly_at(runtime, deadline.into(), pin!(self.close())).await.is_some() {
             return Ok(());
         }
         match self.inner.all_servers().iter().map(|server| server.snapshot().in_use).sum() {

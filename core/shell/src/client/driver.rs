@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 #[cfg(unix)]
 use std::path::PathBuf;
+use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, TryLockError};
 use std::time::Instant;
 
@@ -555,7 +556,7 @@ impl<R: Network> ClientDriver<R> {
 
     /// Waits until no monitoring socket is left, once the client is closed, for [`CLOSE_GRACE`] at most.
     pub(super) async fn sockets_ended(&self) {
-        timeout_at(&self.runtime, R::now() + CLOSE_GRACE, self.sockets.ended()).await;
+        timeout_at(&self.runtime, R::now() + CLOSE_GRACE, pin!(self.sockets.ended())).await;
     }
 
     /// Waits until the subscribers were told everything, once the client is closed, for [`CLOSE_GRACE`] at most.
@@ -570,7 +571,7 @@ impl<R: Network> ClientDriver<R> {
                 ended.await;
             }
         };
-        if timeout_at(&self.runtime, R::now() + CLOSE_GRACE, told).await.is_none() {
+        if timeout_at(&self.runtime, R::now() + CLOSE_GRACE, pin!(told)).await.is_none() {
             log::topology::close_gave_up(self.teller.topology_id());
         }
     }

@@ -1,5 +1,6 @@
 //! Selecting a server, and waiting for one.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -134,7 +135,7 @@ impl<R: Network> ClientInner<R> {
                 answered.await;
                 continue;
             };
-            if timeout_at(&self.driver.runtime, deadline, answered).await.is_none() {
+            if timeout_at(&self.driver.runtime, deadline, pin!(answered)).await.is_none() {
                 request.time_out();
             }
         }

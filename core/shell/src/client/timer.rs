@@ -1,4 +1,5 @@
 use std::future::poll_fn;
+use std::pin::pin;
 use std::sync::Arc;
 
 use cenote_core::client::machine::Input;
@@ -15,7 +16,7 @@ pub(super) async fn run<R: Network>(driver: Arc<ClientDriver<R>>) {
         match armed.and_then(|armed| driver.time_of(armed)) {
             None => rearmed.await,
             Some(at) => {
-                if timeout_at(&driver.runtime, at, rearmed).await.is_none() {
+                if timeout_at(&driver.runtime, at, pin!(rearmed)).await.is_none() {
                     driver.feed_apart(Input::Timer);
                 }
             }

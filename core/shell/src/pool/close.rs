@@ -1,3 +1,4 @@
+use std::pin::pin;
 use std::sync::Arc;
 use std::task::Waker;
 use std::time::Duration;
@@ -81,7 +82,7 @@ impl<R: Runtime<Waiter = Waker>, K: Connector<R>> Pool<R, K> {
             return;
         }
         let drained = driver.wait_until(PoolDriver::is_drained);
-        if timeout_at(&driver.runtime(), R::now() + CLOSE_GRACE, drained).await.is_none() {
+        if timeout_at(&driver.runtime(), R::now() + CLOSE_GRACE, pin!(drained)).await.is_none() {
             log::close_gave_up(driver.address());
         }
     }
@@ -109,7 +110,7 @@ impl<R: Runtime<Waiter = Waker>, K: Connector<R>> Pool<R, K> {
     /// ```
     pub async fn close_before(&self, deadline: R::Instant) -> Result<(), CloseTimeout> {
         let runtime = self.driver().runtime();
-        if timeout_exactly_at(&runtime, deadline.into(), self.close()).await.is_some() {
+        if timeout_exactly_at(&runtime, deadline.into(), pin!(self.close())).await.is_some() {
             return Ok(());
         }
         match self.snapshot().total {

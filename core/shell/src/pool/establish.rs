@@ -1,6 +1,7 @@
 //! Opening a connection, in a task of its own that owes the machine an answer.
 
 use std::future::Future;
+use std::pin::pin;
 use std::sync::Arc;
 use std::thread;
 
@@ -87,7 +88,7 @@ impl<R: Runtime, K: Connector<R>> Establishment<R, K> {
             }
             connector.connect(target, reporter).await
         };
-        let outcome = within(&runtime, limit, connecting).await;
+        let outcome = within(&runtime, limit, pin!(connecting)).await;
         let outcome = outcome.and_then(|connection| self.check_service().map(|()| connection));
         self.stages.end(outcome.as_ref().map(drop));
         match outcome {
@@ -156,7 +157,7 @@ impl<R: Runtime, K: Connector<R>> Drop for Establishment<R, K> {
 async fn within<R: Runtime, C, E: Into<ConnectionError>>(
     runtime: &R,
     limit: Option<std::time::Instant>,
-    connecting: impl Future<Output = Result<C, E>>,
+    connecting: impl Future<Output = Result<C, E>> + Unpin,
 ) -> Result<C, ConnectionError> {
     let Some(limit) = limit else { return connecting.await.map_err(Into::into) };
     let after = limit.saturating_duration_since(R::now());

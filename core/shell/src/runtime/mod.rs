@@ -22,6 +22,7 @@ use std::future::Future;
 use std::mem;
 use std::ops::DerefMut;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::{Pin, pin};
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
@@ -254,12 +255,14 @@ pub async fn deadline<R: Runtime>(runtime: R, at: Instant) {
 }
 
 /// Waits for `work` until a [`deadline`]; `None` if it is not done then. `work` comes first at the same moment.
+///
+/// It is pinned by the caller: an asynchronous function has room for a future that it is given and for the same future pinned.
 pub async fn timeout_at<R: Runtime, T>(
     runtime: &R,
     at: Instant,
-    work: impl Future<Output = T>,
+    work: impl Future<Output = T> + Unpin,
 ) -> Option<T> {
-    before(deadline(runtime.clone(), at), work).await
+    before(pin!(deadline(runtime.clone(), at)), work).await
 }
 
 /// As [`timeout_at`], but never waits longer, also if this process did not run at that time: for a time that
@@ -267,16 +270,18 @@ pub async fn timeout_at<R: Runtime, T>(
 pub async fn timeout_exactly_at<R: Runtime, T>(
     runtime: &R,
     at: Instant,
-    work: impl Future<Output = T>,
+    work: impl Future<Output = T> + Unpin,
 ) -> Option<T> {
-    before(runtime.sleep_until(at), work).await
+    before(pin!(runtime.sleep_until(at)), work).await
 }
 
-async fn before<T>(sleep: impl Future<Output = ()>, work: impl Future<Output = T>) -> Option<T> {
-    let (mut sleep, mut work) = (std::pin::pin!(sleep), std::pin::pin!(work));
-    std::future::poll_fn(|cx| match work.as_mut().poll(cx) {
+async fn before<T>(
+    mut sleep: impl Future<Output = ()> + Unpin,
+    mut work: impl Future<Output = T> + Unpin,
+) -> Option<T> {
+    std::future::poll_fn(|cx| match Pin::new(&mut work).poll(cx) {
         Poll::Ready(result) => Poll::Ready(Some(result)),
-        Poll::Pending => sleep.as_mut().poll(cx).map(|()| None),
+        Poll::Pending => Pin::new(&mut sleep).poll(cx).map(|()| None),
     })
     .await
 }

@@ -2,6 +2,7 @@
 //! monitor of the server.
 
 use std::collections::BTreeSet;
+use std::pin::pin;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -151,7 +152,7 @@ async fn watch(pool: Pool<Simulated>, mut rng: Rng, errs: bool) {
     loop {
         let limit = Tokio::now() + CONNECT_TIMEOUT;
         let connecting = TcpStream::connect((NAME, PORT));
-        let connected = timeout_at(&Tokio::current(), limit, connecting).await;
+        let connected = timeout_at(&Tokio::current(), limit, pin!(connecting)).await;
         let is_late = connected.is_none();
         let is_there = connected.is_some_and(|outcome| outcome.is_ok());
         if !is_there || (rng.chance(2) && errs) {

@@ -1,5 +1,6 @@
 //! Connections of the tokio shell on the simulated network.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -62,14 +63,14 @@ impl Connector<Tokio> for Simulated {
         let limit = Instant::now() + CONNECT_TIMEOUT;
         let runtime = Tokio::current();
         let connecting = TcpStream::connect((NAME, PORT));
-        let stream = match timeout_at(&runtime, limit.into_std(), connecting).await {
+        let stream = match timeout_at(&runtime, limit.into_std(), pin!(connecting)).await {
             Some(Ok(stream)) => stream,
             Some(Err(error)) => return Err(ConnectionError::network(Stage::Tcp, error)),
             None => return Err(ConnectionError::timeout(Stage::Tcp, CONNECT_TIMEOUT)),
         };
         let address = stream.local_addr().expect("an address").to_string();
         let establishing = self.mongo.establish(stream, &target, &progress);
-        let established = timeout_at(&runtime, limit.into_std(), establishing).await;
+        let established = timeout_at(&runtime, limit.into_std(), pin!(establishing)).await;
         let timed_out = || ConnectionError::timeout(Stage::Hello, CONNECT_TIMEOUT);
         let connection = established.ok_or_else(timed_out)??;
         Ok(Socket { connection, address, _counted: counted })

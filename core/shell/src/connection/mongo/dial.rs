@@ -37,7 +37,7 @@ impl<R: Network> MongoConnector<R> {
     ) -> Result<R::Stream, ConnectionError> {
         if let ServerAddress::Unix { path } = address {
             stages.enter(Stage::Tcp);
-            let connected = hold(runtime, limit, runtime.connect_unix(path)).await;
+            let connected = hold(runtime, limit, pin!(runtime.connect_unix(path))).await;
             return connected.map_err(|error| error.at(Stage::Tcp));
         }
         if let Some(proxy) = self.settings.proxy() {
@@ -63,7 +63,7 @@ impl<R: Network> MongoConnector<R> {
         limit: Limit,
         stages: &Stages,
     ) -> Result<R::Stream, ConnectionError> {
-        let lookup = async {
+        let lookup = pin!(async {
             if let Ok(address) = host.parse::<IpAddr>() {
                 return Ok(vec![SocketAddr::new(address, port)]);
             }
@@ -72,8 +72,8 @@ impl<R: Network> MongoConnector<R> {
                 Some(resolver) => lookup::ask(&**resolver, host, port).await,
                 None => runtime.resolve(host, port).await,
             }
-        };
-        let lookup = hold(runtime, limit, lookup);
+        });
+        let lookup = pin!(hold(runtime, limit, lookup));
         let last = self.last_addresses.get(host, port);
         let found = match last {
             Some(last) => {
@@ -88,7 +88,7 @@ impl<R: Network> MongoConnector<R> {
             return Err(ConnectionError::network(resolving, "the name has no address"));
         }
         stages.enter(connecting);
-        let connected = hold(runtime, limit, race(runtime, addresses.clone())).await;
+        let connected = hold(runtime, limit, pin!(race(runtime, addresses.clone()))).await;
         let stream = connected.map_err(|error| error.at(connecting))?;
         self.last_addresses.learn(host, port, addresses);
         Ok(stream)

@@ -1,3 +1,4 @@
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -91,7 +92,7 @@ pub(super) async fn with_aws_keys<R: Network>(
     let Some(fetch) = settings.aws_fetch(&options) else { return Ok((options, limit)) };
     let begin = R::now();
     let longest = limit.for_callback(LONGEST_WAIT, settings.operation_timeout().is_some(), R::now);
-    let fetched = hold(runtime, longest, runtime.unblock(fetch)).await;
+    let fetched = hold(runtime, longest, pin!(runtime.unblock(fetch))).await;
     let keys = fetched.map_err(|error| error.at(Stage::Authentication))??;
     let mut options = EstablishOptions::clone(&options);
     options.credential = Some(keys);
@@ -124,7 +125,7 @@ impl<'m, R: Network> Conversation<'m, R> {
                 Err(error) => fail(establish, error),
             },
             Step::Derive(derivation) => {
-                match hold(runtime, *limit, runtime.unblock(move || derivation.run())).await {
+                match hold(runtime, *limit, pin!(runtime.unblock(move || derivation.run()))).await {
                     Ok(keys) => establish.derived(keys, &mut settings.scram()),
                     Err(error) => fail(establish, error),
                 }
@@ -141,7 +142,7 @@ impl<'m, R: Network> Conversation<'m, R> {
                 // The caller waits no longer.
                 let told = settings.operation_timeout().map_or(left, |timeout| left.min(timeout));
                 let fetch = settings.token_fetch(refused, told);
-                match hold(runtime, limit, runtime.unblock(fetch)).await {
+                match hold(runtime, limit, pin!(runtime.unblock(fetch))).await {
                     Ok(Ok(token)) => establish.token(token),
                     Ok(Err(error)) => establish.failed_with(error),
                     Err(error) => fail(establish, error),

@@ -166,7 +166,7 @@ pub(super) async fn drive<R: Network, T>(
 pub(super) async fn hold<R: Runtime, T>(
     runtime: &R,
     limit: Limit,
-    work: impl Future<Output = io::Result<T>>,
+    work: impl Future<Output = io::Result<T>> + Unpin,
 ) -> Result<T, TransportError> {
     match limit.next(R::now) {
         Some(deadline) => match timeout_at(runtime, deadline.at, work).await {

@@ -25,6 +25,7 @@ mod transport;
 use std::fmt;
 use std::marker::PhantomData;
 use std::net::{IpAddr, SocketAddr};
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -251,7 +252,7 @@ impl<R: Network> MongoConnector<R> {
             stages.enter(Stage::TlsIo);
             if source.has_files() {
                 let source = Arc::clone(source);
-                let refreshed = runtime.unblock(move || source.refresh());
+                let refreshed = pin!(runtime.unblock(move || source.refresh()));
                 // Otherwise the files count as they were.
                 let _ = hold(runtime, Limit::each(Some(LOOK_AT_FILES)), refreshed).await;
             }
