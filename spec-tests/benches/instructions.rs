@@ -3,13 +3,19 @@
 //! Each scene runs twice in a process of its own, with n and with 2n repetitions; the difference
 //! divided by n is what one repetition costs, free of set-up.
 
+use std::hint::black_box;
 use std::time::Duration;
+
+use bson::spec::BinarySubtype;
+use bson::{Binary, RawArrayBuf, RawDocument, RawDocumentBuf, Timestamp, rawdoc};
 
 use cenote::conversation::Conversation;
 use cenote::workload::{self, Busy, Crowd, OnSocket, Recorded, Warm, WarmOnMio, WarmOnTokio};
 use cenote_core::connect::ScramCache;
+use cenote_core::error::CommandError;
 use cenote_core::pool::{Maintenance, PoolOptions};
 use cenote_core::uri::ConnectionString;
+use cenote_core::wire::{Channel, Flags, Ids, MessageLimit, MessageWriter};
 use cenote_endpoint::{Endpoint, ListenOptions, Settings};
 
 const HOUR: Duration = Duration::from_secs(3600);
@@ -113,6 +119,16 @@ const SCENES: &[Scene] = &[
     ("prune one of 1,000 connections", 250, None, |n| prune_among(1_000, n)),
     ("prune one of 10,000 connections", 250, None, |n| prune_among(10_000, n)),
     ("prune one of 100,000 connections", 250, None, |n| prune_among(100_000, n)),
+    ("exchange: a ping", 10_000, Some(1_775), |n| exchange(&rawdoc! { "ok": 1.0 }, n)),
+    ("exchange: a ping of a replica set", 10_000, Some(3_005), |n| {
+        exchange(&of_a_replica_set(), n)
+    }),
+    ("exchange: a reply of 64 KB", 1_000, Some(552_000), |n| {
+        let batch: RawArrayBuf =
+            (0..1000).map(|id| rawdoc! { "_id": id, "name": "x".repeat(40) }).collect();
+        let cursor = rawdoc! { "id": 0_i64, "ns": "shop.orders", "firstBatch": batch };
+        exchange(&rawdoc! { "cursor": cursor, "ok": 1.0 }, n);
+    }),
     ("establish: hello to be sent", 1_000, None, |n| {
         let conversation = Conversation::without_credential();
         (0..n).for_each(|_| assert_ne!(conversation.hello(), 0));
@@ -171,6 +187,41 @@ fn endpoint() -> (Endpoint, ConnectionString) {
     let endpoint = endpoint.expect("an endpoint");
     let uri = ConnectionString::parse(&endpoint.uri()).expect("a connection string");
     (endpoint, uri)
+}
+
+/// A command and its reply, without a socket: written, read and judged.
+fn exchange(reply: &RawDocument, n: u64) {
+    let (mut channel, mut answer) = (Channel::new(), Vec::new());
+    let ids = Ids { request_id: 7, response_to: 0 };
+    let message = MessageWriter::new(&mut answer, ids, Flags::NONE, reply);
+    message.finish(MessageLimit::DEFAULT).expect("small");
+    let ping = rawdoc! { "ping": 1 };
+    for request in 1..=n as i32 {
+        channel.begin(&ping, Some("admin"), Flags::NONE).expect("its turn");
+        assert!(black_box(channel.outgoing()).ends_with(b"admin\0\0"));
+        channel.written();
+        answer[8..12].copy_from_slice(&request.to_le_bytes());
+        let mut rest = &answer[..];
+        let reply = loop {
+            if let Some(reply) = channel.reply().expect("a reply") {
+                break reply;
+            }
+            let spare = channel.spare();
+            let count = spare.len().min(rest.len());
+            spare[..count].copy_from_slice(&rest[..count]);
+            channel.filled(count);
+            rest = &rest[count..];
+        };
+        assert_eq!(CommandError::from_reply(&reply), None);
+    }
+}
+
+fn of_a_replica_set() -> RawDocumentBuf {
+    let time = Timestamp { time: 1, increment: 2 };
+    let hash = Binary { subtype: BinarySubtype::Generic, bytes: vec![0; 20] };
+    let signature = rawdoc! { "hash": hash, "keyId": 0_i64 };
+    let cluster_time = rawdoc! { "clusterTime": time, "signature": signature };
+    rawdoc! { "ok": 1.0, "$clusterTime": cluster_time, "operationTime": time }
 }
 
 /// With the result of PBKDF2 from the first time.

@@ -4,6 +4,7 @@ use super::command::MAX_TIME_EXPIRED;
 use super::{CommandError, ReplyPart};
 use crate::number;
 use crate::sdam::TopologyVersion;
+use crate::wire::Elements;
 
 /// The error as part of a document.
 impl CommandError {
@@ -13,7 +14,10 @@ impl CommandError {
     /// nothing about the server. A reply without a usable `ok` did not succeed.
     #[must_use]
     pub fn from_reply(reply: &RawDocument) -> Option<Self> {
-        // In one pass: each reply is asked.
+        if is_plainly_good(reply) { None } else { Self::from_any_reply(reply) }
+    }
+
+    fn from_any_reply(reply: &RawDocument) -> Option<Self> {
         let (mut ok, mut write_concern) = (None, None);
         for element in reply.iter_elements().map_while(Result::ok) {
             let found = match element.key().as_str() {
@@ -112,6 +116,21 @@ impl CommandError {
     }
 }
 
+/// Whether a reply says `ok: 1.0` and has no `writeConcernError`, as nearly every one: each is asked. `false` says nothing.
+fn is_plainly_good(reply: &RawDocument) -> bool {
+    const DOUBLE: u8 = 0x01;
+    let mut ok = None;
+    let mut elements = Elements::of(reply);
+    for (kind, key, value) in &mut elements {
+        match key {
+            b"ok" => ok = ok.or(Some((kind, value))),
+            b"writeConcernError" => return false,
+            _ => {}
+        }
+    }
+    elements.is_complete() && ok == Some((DOUBLE, &1_f64.to_le_bytes()))
+}
+
 fn write_errors(reply: &RawDocument) -> impl Iterator<Item = &RawDocument> {
     let errors = field(reply, "writeErrors").and_then(RawBsonRef::as_array);
     errors.into_iter().flatten().filter_map(|it| it.ok()?.as_document())
@@ -180,5 +199,13 @@ mod tests {
         assert_eq!((part(&named), part(&result)), (None, None));
         // No other error of a single write concerns a connection.
         assert!(CommandError::from_reply(&writes).is_none());
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn a_plain_reply_is_judged_as_any_other(reply in crate::wire::some_damaged()) {
+            let judged = CommandError::from_reply(&reply);
+            proptest::prop_assert_eq!(judged, CommandError::from_any_reply(&reply));
+        }
     }
 }

@@ -177,7 +177,15 @@ impl Channel {
             None => MessageWriter::new(&mut outgoing, ids, flags, command),
         };
         writer.finish(self.limit)?;
-        self.begin_outgoing(outgoing, database.is_none())
+        let is_secret = database.is_none();
+        if self.compressor.is_some() {
+            return self.begin_outgoing(outgoing, is_secret);
+        }
+        // What was just written is not read again.
+        self.outgoing = outgoing;
+        self.exchange.begin_request(ids.request_id, flags)?;
+        self.begun = Begun::Plain { is_secret };
+        Ok(())
     }
 
     /// Begins with one whole OP_MSG, uncompressed, with its header, of which this takes a copy.

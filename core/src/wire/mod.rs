@@ -56,6 +56,7 @@ mod channel;
 mod compressed;
 mod compressor;
 mod document;
+mod elements;
 mod error;
 mod exchange;
 mod flags;
@@ -74,6 +75,9 @@ pub use channel::Channel;
 pub use compressed::decompress;
 pub use compressor::{Compressor, CompressorId, ZlibLevel, may_compress};
 pub use document::{MAX_DEPTH, check_document};
+pub(crate) use elements::Elements;
+#[cfg(test)]
+pub(crate) use elements::some_damaged;
 pub use error::{Amount, BsonProblem, WireError};
 pub use exchange::{Exchange, Progress, RequestIds};
 pub use flags::Flags;

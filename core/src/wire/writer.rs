@@ -4,7 +4,7 @@ use bson::RawDocument;
 
 use super::message::{CHECKSUM_LENGTH, command_name};
 use super::sequence::{BODY, SEQUENCE};
-use super::{Flags, HEADER_LENGTH, Header, Ids, MessageLimit, OpCode, WireError};
+use super::{Elements, Flags, HEADER_LENGTH, Header, Ids, MessageLimit, OpCode, WireError};
 
 /// Writes one OP_MSG to the end of a buffer: a body first, then any number of sequences.
 ///
@@ -181,12 +181,26 @@ impl Drop for MessageWriter<'_> {
 }
 
 fn check_command(command: &RawDocument, database: &str) -> Result<(), WireError> {
-    command_name(command).ok_or(WireError::EmptyCommand)?;
-    // A key that cannot be read is the server's to refuse; it cannot be `$db` either.
-    if matches!(command.get("$db"), Ok(Some(_))) {
-        return Err(WireError::DatabaseTwice);
+    if !is_plainly_a_command(command) {
+        check_any_command(command)?;
     }
     check_name(database, "$db")
+}
+
+/// Whether it has a name and no `$db`, as nearly every one. `false` says nothing.
+fn is_plainly_a_command(command: &RawDocument) -> bool {
+    let mut elements = Elements::of(command);
+    let Some((_, name, _)) = elements.next() else { return false };
+    name.is_ascii()
+        && name != b"$db"
+        && elements.all(|(_, key, _)| key != b"$db")
+        && elements.is_complete()
+}
+
+fn check_any_command(command: &RawDocument) -> Result<(), WireError> {
+    command_name(command).ok_or(WireError::EmptyCommand)?;
+    // A key that cannot be read is the server's to refuse; it cannot be `$db` either.
+    if matches!(command.get("$db"), Ok(Some(_))) { Err(WireError::DatabaseTwice) } else { Ok(()) }
 }
 
 fn check_name(name: &str, what: &'static str) -> Result<(), WireError> {
@@ -269,5 +283,13 @@ mod tests {
         let limit = MessageLimit::new(25).unwrap();
         assert_eq!(writer.finish(limit), Err(WireError::MessageTooLarge { got: 26, max: 25 }));
         assert_eq!(bytes, [7]);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn a_plain_command_is_checked_as_any_other(command in crate::wire::some_damaged()) {
+            let checked = super::check_command(&command, "admin");
+            proptest::prop_assert_eq!(checked, super::check_any_command(&command));
+        }
     }
 }
