@@ -7,7 +7,7 @@ use cenote_check::{Limits, Report};
 use serde_json::json;
 
 use super::Failure;
-use super::input::{at, open};
+use super::input::{at, is_trace, open};
 use super::output::print;
 
 /// Arguments of `cenote check`.
@@ -33,6 +33,11 @@ pub(super) struct Arguments {
 /// Judges the events, and prints a line for each rule that is broken, or with `--all` for each finding.
 pub(super) fn run(arguments: &Arguments) -> Result<bool, Failure> {
     let path = &arguments.events;
+    if is_trace(path)? {
+        return Err(at(path)(
+            "this is a trace: check what `cenote replay TRACE --json --events` prints of it",
+        ));
+    }
     let limits = Limits { max: arguments.max, connecting: arguments.connecting };
     let report = cenote_check::check(BufReader::new(open(path)?), limits).map_err(at(path))?;
     if arguments.json {

@@ -1,12 +1,12 @@
 //! `cenote explain`, of events and of traces.
 
-use std::fs;
+use std::fs::{self, File};
 use std::path::Path;
 
 use serde_json::Value;
 use tempfile::{TempDir, tempdir};
 
-use super::{good, refused};
+use super::{command, good, refused, text};
 
 fn written(folder: &TempDir, name: &str, text: &str) -> String {
     let path = folder.path().join(name);
@@ -133,6 +133,22 @@ fn a_trace_is_explained_as_replay_does() {
     let one = ["explain", &trace, "--waiter", "1", "--to", "1"];
     assert!(good(&one).starts_with("w1 "), "{}", good(&one));
     assert_eq!(good(&["explain", &trace, "--leaks"]), good(&["replay", &trace, "--leaks"]));
+}
+
+#[test]
+fn standard_input_is_read_as_a_file_is() {
+    let folder = tempdir().unwrap();
+    let [trace, events] = incident(&folder, "leak");
+    for file in [&trace, &events] {
+        let input = File::open(file).unwrap();
+        let output = command(&["explain", "-"]).stdin(input).output().unwrap();
+        assert_eq!(text(&output.stdout), good(&["explain", file]), "{}", text(&output.stderr));
+    }
+    refused(
+        &["check", &trace],
+        2,
+        "this is a trace: check what `cenote replay TRACE --json --events`",
+    );
 }
 
 const CREATED: &str = r#"{"at":0,"type":"ConnectionPoolCreated","address":"a:1","options":{"maxPoolSize":1}}

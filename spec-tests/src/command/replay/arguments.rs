@@ -42,9 +42,6 @@ pub(in crate::command) struct Arguments {
     /// What its servers were, if the trace of the topology was named, too.
     #[arg(skip)]
     pub(super) topology: Option<Arc<History>>,
-    /// What was read of standard input.
-    #[arg(skip)]
-    pub(super) beginning: Vec<u8>,
     /// Read as much as possible of a truncated or damaged trace
     #[arg(long)]
     pub(super) lenient: bool,

@@ -11,9 +11,9 @@ use cenote_replay::step_reader::StepReader;
 use cenote_replay::topology::History;
 
 use super::played::Played;
-use super::{Arguments, open, topology};
+use super::{Arguments, topology};
 use crate::command::Failure;
-use crate::command::input::{self, at};
+use crate::command::input::{at, open};
 use crate::command::output::{printable, shown};
 
 /// What one can do with a picture.
@@ -79,7 +79,7 @@ impl Drawn {
 
 /// Reads a trace as far as the arguments say; returns also whether it is as it should be.
 fn read(arguments: &Arguments, path: &Path) -> Result<(Drawn, bool), Failure> {
-    read_from(arguments, open(arguments, path)?, path)
+    read_from(arguments, open(path)?, path)
 }
 
 fn read_from(
@@ -114,7 +114,7 @@ pub(in crate::command) fn page(
     html: &Path,
     faults: Vec<Fault>,
 ) -> Result<u64, Failure> {
-    let mut reader = StepReader::new(input::open(trace)?).map_err(at(trace))?;
+    let mut reader = StepReader::new(open(trace)?).map_err(at(trace))?;
     let mut collector = Collector::new(reader.pool());
     let each = reader.each(|view| {
         collector.add(view);
@@ -143,7 +143,7 @@ fn create(
 
 /// Draws the pools of any driver, from their events.
 pub(super) fn draw_events(path: &Path, html: &Path, out: &mut impl Write) -> Result<(), Failure> {
-    let pools = picture::of_events(BufReader::new(input::open(path)?)).map_err(at(path))?;
+    let pools = picture::of_events(BufReader::new(open(path)?)).map_err(at(path))?;
     let named = pools.iter().map(|(picture, title)| {
         let address = title.address.as_deref().unwrap_or_default();
         (format!("pool of {}", printable(address)), picture, title)

@@ -1,7 +1,6 @@
 //! `cenote explain FILE`: what happened to a pool of any driver.
 
-use std::fs::File;
-use std::io::{self, BufReader, BufWriter, Read as _, Write};
+use std::io::{self, BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -11,7 +10,7 @@ use cenote_replay::explain::explain_events;
 use super::explain::{KEPT, print_findings};
 use super::{Arguments as ReplayArguments, arguments, without_closed_pipe};
 use crate::command::Failure;
-use crate::command::input::{at, open};
+use crate::command::input::{at, is_trace, open};
 
 /// Arguments of `cenote explain`.
 #[derive(Debug, clap::Args)]
@@ -153,22 +152,13 @@ fn explain(
 /// The file, if it is of events.
 pub(super) fn of_events(files: &[PathBuf]) -> Result<Option<PathBuf>, Failure> {
     for path in files {
-        match (is_of_events(path)?, files.len()) {
-            (false, _) => {}
-            (true, 1) => return Ok(Some(path.clone())),
-            (true, _) => return Err(at(path)("events are explained one file at a time")),
+        if path.is_dir() || is_trace(path)? {
+            continue;
         }
+        if files.len() > 1 {
+            return Err(at(path)("events are explained one file at a time"));
+        }
+        return Ok(Some(path.clone()));
     }
     Ok(None)
-}
-
-/// A trace is BSON: the fourth byte of its length is 0. What a pipe says would be lost by looking: that is events.
-fn is_of_events(path: &Path) -> Result<bool, Failure> {
-    let is_looked_at = path != Path::new("-") && (path.is_file() || !path.exists());
-    if !is_looked_at {
-        return Ok(!path.is_dir());
-    }
-    let mut beginning = [b' '; 4];
-    File::open(path).and_then(|mut file| file.read(&mut beginning)).map_err(at(path))?;
-    Ok(!beginning.contains(&0))
 }

@@ -15,7 +15,7 @@ mod topology;
 mod what_if;
 
 use std::fs::File;
-use std::io::{self, BufWriter, Cursor, IsTerminal as _, Read, Write};
+use std::io::{self, BufWriter, IsTerminal as _, Write};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ use cenote_replay::shrink::{self, Property};
 use cenote_replay::stepper;
 
 use super::Failure;
-use super::input::{self, at};
+use super::input::{Source, at, open};
 use super::output::{has_seen_enough, shown, tell};
 
 pub(super) use self::arguments::Arguments;
@@ -79,8 +79,7 @@ fn without_closed_pipe(
 
 /// On the trace of a topology, on the traces of several pools, or on that of one pool.
 fn run_on(mut arguments: Arguments, out: &mut impl Write) -> Result<bool, Failure> {
-    let mut sources = Sources::find(&arguments.traces)?;
-    arguments.beginning = std::mem::take(&mut sources.beginning);
+    let sources = Sources::find(&arguments.traces)?;
     let is_whole = arguments.diff.as_ref().is_some_and(|other| other.is_dir());
     let mut good = true;
     if let Some(topology) = &sources.topology {
@@ -119,15 +118,6 @@ fn of_pool(arguments: &Arguments, out: &mut impl Write) -> Result<bool, Failure>
     }
 }
 
-/// A trace; of standard input the beginning was read before.
-fn open(arguments: &Arguments, path: &Path) -> Result<Source, Failure> {
-    let source = input::open(path)?;
-    if path != Path::new("-") {
-        return Ok(source);
-    }
-    Ok(Box::new(Cursor::new(arguments.beginning.clone()).chain(source)))
-}
-
 /// Good enough with `--lenient`; a difference is not good, and anything else is unreadable.
 fn ended_early(arguments: &Arguments, path: &Path, error: TraceError) -> Result<bool, Failure> {
     if error.is_difference() || arguments.lenient {
@@ -140,10 +130,10 @@ fn ended_early(arguments: &Arguments, path: &Path, error: TraceError) -> Result<
 /// A complete trace, as far as it is usable, and whether it is as it should be.
 fn read<T>(
     arguments: &Arguments,
-    read: impl FnOnce(Box<dyn Read>) -> Result<(T, Option<TraceError>), TraceError>,
+    read: impl FnOnce(Source) -> Result<(T, Option<TraceError>), TraceError>,
 ) -> Result<(T, bool), Failure> {
     let path = &arguments.trace;
-    let (whole, problem) = read(open(arguments, path)?).map_err(at(path))?;
+    let (whole, problem) = read(open(path)?).map_err(at(path))?;
     let good = problem.map_or(Ok(true), |error| ended_early(arguments, path, error))?;
     Ok((whole, good))
 }
@@ -160,8 +150,6 @@ fn step(arguments: &Arguments, out: &mut impl Write) -> Result<bool, Failure> {
     Ok(none_refused(&arguments.trace, history.refused()))
 }
 
-type Source = Box<dyn Read>;
-
 /// Prints how many steps the trace has in common with another, and what comes then.
 fn compare(
     arguments: &Arguments,
@@ -170,7 +158,7 @@ fn compare(
     out: &mut impl Write,
 ) -> Result<bool, Failure> {
     let paths = [arguments.trace.as_path(), other];
-    let difference = match diff(open(arguments, paths[0])?, input::open(paths[1])?) {
+    let difference = match diff(open(paths[0])?, open(paths[1])?) {
         Ok(difference) => difference,
         Err((which, error)) => return ended_early(arguments, paths[which], error),
     };

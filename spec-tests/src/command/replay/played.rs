@@ -8,9 +8,9 @@ use cenote_replay::step_reader::{StepReader, View};
 use cenote_replay::text::counted;
 
 use super::arguments::Part;
-use super::{Arguments, ended_early, open};
+use super::{Arguments, ended_early};
 use crate::command::Failure;
-use crate::command::input::at;
+use crate::command::input::{Source, at, open};
 use crate::command::output::tell;
 
 pub(super) struct Played<'a, R> {
@@ -25,9 +25,9 @@ pub(super) struct Played<'a, R> {
     refused: u64,
 }
 
-impl<'a> Played<'a, Box<dyn Read>> {
+impl<'a> Played<'a, Source> {
     pub(super) fn open(arguments: &'a Arguments, path: &'a Path) -> Result<Self, Failure> {
-        Self::of(arguments, path, open(arguments, path)?)
+        Self::of(arguments, path, open(path)?)
     }
 }
 

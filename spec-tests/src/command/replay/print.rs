@@ -13,14 +13,14 @@ use cenote_replay::text::counted;
 use cenote_replay::{json, text};
 
 use super::played::{Played, none_refused};
-use super::{Arguments, ended_early, open};
+use super::{Arguments, ended_early};
 use crate::command::Failure;
-use crate::command::input::at;
+use crate::command::input::{at, open};
 
 /// Takes every step without printing it.
 pub(super) fn verify(arguments: &Arguments, out: &mut impl Write) -> Result<bool, Failure> {
     let path = &arguments.trace;
-    let mut replay = Replay::new(open(arguments, path)?).map_err(at(path))?;
+    let mut replay = Replay::new(open(path)?).map_err(at(path))?;
     let mut failed = 0;
     let mut count = |action| failed += u64::from(is_failure(&action));
     let mut refused = 0;

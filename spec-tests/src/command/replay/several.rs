@@ -16,9 +16,9 @@ use super::explain::explain;
 use super::sources::{Sources, name};
 use super::timeline::Timeline;
 use super::topology::{self, Applies, CHANGES};
-use super::{Arguments, compare, draw, open, read};
+use super::{Arguments, compare, draw, read};
 use crate::command::Failure;
-use crate::command::input::at;
+use crate::command::input::{at, open};
 use crate::command::output::{shown, tell, wrapped};
 
 pub(super) fn run(
@@ -148,8 +148,7 @@ fn shrink_all(
     if let Some(topology) = &sources.topology {
         let followed = pool.inputs.iter().rev();
         let followed = followed.filter_map(|entry| Some((entry.follows?, entry.at))).collect();
-        let shrunk =
-            shrink_topology(open(arguments, topology)?, &followed).map_err(at(topology))?;
+        let shrunk = shrink_topology(open(topology)?, &followed).map_err(at(topology))?;
         for entry in &mut pool.inputs {
             entry.follows = entry.follows.and_then(|step| shrunk.number_of(step));
         }

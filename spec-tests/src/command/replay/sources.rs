@@ -2,13 +2,13 @@
 
 use std::collections::btree_map::{BTreeMap, Entry};
 use std::fs;
-use std::io::{self, Read};
+use std::io;
 use std::path::{Path, PathBuf};
 
-use cenote_core::trace::{self, FORMAT_BYTES, format_of, topology};
+use cenote_core::trace::{self, format_of, topology};
 
 use crate::command::Failure;
-use crate::command::input::{at, open};
+use crate::command::input::{at, beginning, open};
 use crate::command::output::{shown, tell};
 
 /// The traces of a client, or one trace.
@@ -16,8 +16,6 @@ use crate::command::output::{shown, tell};
 pub(super) struct Sources {
     pub(super) topology: Option<PathBuf>,
     pub(super) pools: Vec<PathBuf>,
-    /// What was read of standard input to know what it is.
-    pub(super) beginning: Vec<u8>,
 }
 
 impl Sources {
@@ -28,15 +26,10 @@ impl Sources {
             if path.is_dir() {
                 sources.add_folder(path)?;
             } else {
-                let is_standard_input = path == Path::new("-");
-                if is_standard_input && paths.len() > 1 {
+                if path == Path::new("-") && paths.len() > 1 {
                     return Err("- is one trace: name files, or a folder".into());
                 }
-                let beginning = beginning(path)?;
-                let format = format_of(&beginning);
-                if is_standard_input {
-                    sources.beginning = beginning;
-                }
+                let format = format_of(&beginning(path)?);
                 // What is neither is told when it is read.
                 sources.add(path.clone(), format.unwrap_or(trace::FORMAT))?;
             }
@@ -135,12 +128,4 @@ fn newest(paths: Vec<PathBuf>) -> Vec<PathBuf> {
 /// Of a file, without its folder.
 pub(super) fn name(path: &Path) -> String {
     path.file_name().map_or_else(|| shown(path), |name| shown(Path::new(name)))
-}
-
-/// As many bytes as tell what it is, if there are so many.
-fn beginning(path: &Path) -> Result<Vec<u8>, Failure> {
-    let mut bytes = Vec::new();
-    let mut source = open(path)?.take(FORMAT_BYTES as u64);
-    source.read_to_end(&mut bytes).map_err(at(path))?;
-    Ok(bytes)
 }

@@ -12,9 +12,9 @@ use cenote_replay::topology::{History, StepReader, View, line, step_json, summar
 
 use super::arguments::Part;
 use super::played::is_met;
-use super::{Arguments, compare, ended_early, open, read};
+use super::{Arguments, compare, ended_early, read};
 use crate::command::Failure;
-use crate::command::input::at;
+use crate::command::input::{at, open};
 use crate::command::output::wrapped;
 
 /// How many changes the summary lists.
@@ -76,7 +76,7 @@ fn explain(arguments: &Arguments, out: &mut impl Write) -> Result<bool, Failure>
 /// Prints what changed, and the requests for a server that waited; with --json, --type or --all also what says the same as before.
 fn print(arguments: &Arguments, out: &mut impl Write) -> Result<bool, Failure> {
     let path = &arguments.trace;
-    let mut reader = StepReader::new(open(arguments, path)?).map_err(at(path))?;
+    let mut reader = StepReader::new(open(path)?).map_err(at(path))?;
     let mut printer = Printer::new(arguments, reader.header())?;
     if !arguments.json && !arguments.quiet {
         let header = reader.header();
