@@ -179,6 +179,31 @@ fn a_connection_that_was_idle_and_not_usable_is_waited_for() {
     assert!(text.contains("2 establishment of its own connection, up to 2 s"), "{text}");
 }
 
+/// Of w2, whose caller gave up, its driver tells no end; w4 waits still.
+#[test]
+fn requests_without_an_end_do_not_wait_for_ever() {
+    let folder = tempdir().unwrap();
+    let events = format!(
+        r#"{CREATED}{{"at":0.2,"type":"ConnectionCheckOutStarted","address":"a:1"}}
+{{"at":1,"type":"ConnectionCheckedIn","address":"a:1","connectionId":1}}
+{{"at":2,"type":"ConnectionCheckOutStarted","address":"a:1"}}
+{{"at":2,"type":"ConnectionCheckedOut","address":"a:1","connectionId":1,"durationMS":0}}
+{{"at":3,"type":"ConnectionCheckOutStarted","address":"a:1"}}
+{{"at":4,"type":"ConnectionPoolReady","address":"a:1"}}
+"#
+    );
+    let file = written(&folder, "events.jsonl", &events);
+    let text = good(&["explain", &file]);
+    let told =
+        "4: 1 served at once, 1 after a wait, 0 failed, 1 waiting at the end; at most 1 waited";
+    assert!(text.contains(told) && text.contains("1 check-out has no end in the events"), "{text}");
+    let told = "w4       1 s       3.000 s       waits         maxPoolSize: 1 of 1 in use\n";
+    assert!(text.contains(told) && !text.contains("w2 "), "{text}");
+    let text = good(&["predict", &file, "--what-if", "maxPoolSize=2"]);
+    assert!(text.contains("as recorded         2          1       0"), "{text}");
+    assert!(text.contains("no end     1 check-out has no end in the events"), "{text}");
+}
+
 #[test]
 fn what_an_error_tells_is_not_lost_behind_a_clear() {
     let cleared = format!(

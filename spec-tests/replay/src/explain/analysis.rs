@@ -268,6 +268,12 @@ impl Analysis {
         &self.ended
     }
 
+    /// Changes the waits that are kept.
+    pub(super) fn each_wait(&mut self, change: impl FnMut(&mut Wait)) {
+        let longest = self.groups.values_mut().map(|members| &mut members.longest);
+        self.ended.iter_mut().chain(self.slowest.items_mut()).chain(longest).for_each(change);
+    }
+
     /// How many clears there were so far.
     pub fn clear_count(&self) -> usize {
         self.clears.all.len()

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::BufRead;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -52,6 +53,7 @@ pub(crate) fn read_events(
         let pool = pools.entry(Arc::clone(&event.address)).or_insert_with(new);
         pool.hear(at, number, &event).map_err(wrong)?;
     }
+    pools.values_mut().for_each(ToldPool::set_unended_apart);
     if pools.is_empty() { Err(Unreadable::Empty) } else { Ok(pools) }
 }
 
@@ -87,8 +89,12 @@ pub(crate) struct ToldPool {
     /// The most connections so far.
     peak: u32,
     is_closed: bool,
+    /// Those that wait, by when they asked.
+    waiting: BTreeSet<(Instant, WaiterId)>,
     /// Of those that wait, the ones that found a connection idle.
     at_once: BTreeSet<WaiterId>,
+    /// How many have no end in the events, although later ones were served.
+    pub(crate) unended: u64,
     /// Connections whose check-in was told after the next check-out, which it preceded.
     early: Vec<u64>,
     /// Since when requests fail at once, if they do, and why.
@@ -108,7 +114,8 @@ pub(crate) struct ToldLife {
 /// A request, as far as events tell of it.
 pub(crate) struct ToldRequest {
     pub(crate) asked: Instant,
-    /// How long it waited, and how that ended; `None`: it waits at the end.
+    /// How long it waited, and how that ended; `None`: it waits at the end. If the events do not say, it was cancelled
+    /// when a later one was served.
     pub(crate) ended: Option<(Duration, Outcome)>,
     /// How long it held its connection, if it was served and has given it back.
     pub(crate) held: Option<Duration>,
@@ -144,7 +151,9 @@ impl ToldPool {
             counts,
             peak: 0,
             is_closed: false,
+            waiting: BTreeSet::new(),
             at_once: BTreeSet::new(),
+            unended: 0,
             early: Vec::new(),
             paused: None,
         }
@@ -214,9 +223,7 @@ impl ToldPool {
             | Kind::ConnectionPendingResponseFailed => {}
         }
         self.counted.push((self.now, self.counts, self.holders.requests.len()));
-        let analysis = &mut self.analysis;
-        analysis.counted = Some((self.start, self.now));
-        analysis.waiting_max = analysis.waiting_max.max(self.holders.requests.len() as u64);
+        self.analysis.counted = Some((self.start, self.now));
         Ok(())
     }
 
@@ -247,6 +254,7 @@ impl ToldPool {
             self.lives[life].closed = Some(self.now);
         }
         self.holders = Holders::default();
+        self.waiting.clear();
         self.early.clear();
         self.counts = Counts { total: 0, in_use: 0, pending: 0, ..self.counts };
     }
@@ -307,9 +315,12 @@ impl ToldPool {
         let waiter = WaiterId(self.requests.len() as u64);
         let ahead = self.holders.requests.len();
         let Counts { total, in_use, pending, .. } = self.counts;
-        if (total - in_use - pending) as usize > ahead {
+        let idle = (total - in_use - pending) as usize;
+        // Any that asked before this moment would have one of them, if it still waited.
+        if self.waiting.range(about(at)).take(idle).count() < idle {
             self.at_once.insert(waiter);
         }
+        self.waiting.insert((at, waiter));
         let request = Request { started: at, step, ahead: Some(ahead as u64), limit: None };
         self.holders.requests.insert(waiter, request);
         self.analysis.arrivals.add(at);
@@ -371,24 +382,12 @@ impl ToldPool {
         milliseconds: Option<f64>,
     ) -> Option<(WaiterId, Request)> {
         let asked = milliseconds.map(|waited| before(at, waited));
-        let is_it = |request: &Request| {
-            let far = |asked: Instant| request.started.as_nanos().abs_diff(asked.as_nanos());
-            asked.is_none_or(|asked| far(asked) <= ROUNDED)
-        };
-        let oldest = self.holders.requests.first_key_value().map(|(id, it)| (*id, *it));
-        // Those that asked later are not it either.
-        let is_later = |request: &Request| {
-            asked.is_some_and(|at| request.started.as_nanos() > at.as_nanos() + 10 * ROUNDED)
-        };
-        let mut waiting = self.holders.requests.iter().take_while(|(_, it)| !is_later(it));
-        let told = waiting.find(|(_, it)| is_it(it));
-        let (waiter, request) = match (told, asked) {
-            (Some((waiter, request)), _) => (*waiter, *request),
-            (None, Some(started)) => oldest.map(|(id, it)| (id, Request { started, ..it }))?,
-            (None, None) => oldest?,
-        };
-        self.holders.requests.remove(&waiter);
-        Some((waiter, request))
+        let told = asked.and_then(|asked| self.waiting.range(about(asked)).next());
+        let found = *told.or_else(|| self.waiting.first())?;
+        let started = if told.is_some() { found.0 } else { asked.unwrap_or(found.0) };
+        self.waiting.remove(&found);
+        let request = self.holders.requests.remove(&found.1)?;
+        Some((found.1, Request { started, ..request }))
     }
 
     fn end_wait(
@@ -401,7 +400,7 @@ impl ToldPool {
     ) {
         let waited = at.saturating_since(request.started);
         let found_one = self.at_once.remove(&waiter);
-        let is_at_once = found_one && waited <= Duration::from_nanos(ROUNDED);
+        let is_at_once = found_one && waited <= ROUNDED;
         if let Some(told) = self.told(waiter) {
             *told = ToldRequest {
                 asked: request.started,
@@ -428,6 +427,57 @@ impl ToldPool {
             outcome,
         };
         self.analysis.add_wait(at, waited, (outcome, is_at_once), wait);
+    }
+
+    /// The pools of some drivers tell no end of a request whose caller gave up. It counts as waiting no more.
+    fn set_unended_apart(&mut self) {
+        let unended = self.overtaken();
+        for (asked, waiter, at) in &unended {
+            self.waiting.remove(&(*asked, *waiter));
+            self.holders.requests.remove(waiter);
+            if let Some(told) = self.told(*waiter) {
+                let given_up = Outcome::Failed(Failure::Cancelled);
+                told.ended = Some((at.saturating_since(*asked), given_up));
+            }
+        }
+        let before = |at: Instant| unended.partition_point(|(asked, ..)| *asked <= at);
+        for (at, _, waiting) in &mut self.counted {
+            *waiting = waiting.saturating_sub(before(*at));
+        }
+        let most = self.counted.iter().map(|(.., waiting)| *waiting).max();
+        self.analysis.waiting_max = most.unwrap_or_default() as u64;
+        let count = |ahead: &mut Option<u64>, asked: Instant| {
+            *ahead = ahead.map(|ahead| ahead.saturating_sub(before(asked) as u64));
+        };
+        self.analysis.each_wait(|wait| count(&mut wait.ahead, wait.asked));
+        let waiting = self.holders.requests.values_mut();
+        waiting.for_each(|request| count(&mut request.ahead, request.started));
+        self.unended = unended.len() as u64;
+    }
+
+    /// The requests without an end, of which a later one was served: when each asked, and when the first later one was
+    /// served.
+    fn overtaken(&self) -> Vec<(Instant, WaiterId, Instant)> {
+        let served = self.requests.iter().filter_map(|it| match &it.ended {
+            Some((waited, Outcome::Served(_))) => Some((it.asked, it.asked + *waited)),
+            Some((_, Outcome::Failed(_) | Outcome::Waiting)) | None => None,
+        });
+        let mut served: Vec<_> = served.collect();
+        served.sort_unstable();
+        // When the first was served that asked then, or later.
+        let mut first = self.now;
+        for (_, served) in served.iter_mut().rev() {
+            first = first.min(*served);
+            *served = first;
+        }
+        let overtaken = |(asked, waiter): (Instant, WaiterId)| {
+            let later = served.partition_point(|(it, _)| *it <= asked + ROUNDED);
+            served.get(later).map(|(_, at)| (asked, waiter, *at))
+        };
+        let mut overtaken: Vec<_> = self.waiting.iter().copied().map_while(overtaken).collect();
+        // Later ones are served, too, before one whose connection is being established.
+        overtaken.truncate(overtaken.len().saturating_sub(self.counts.pending as usize));
+        overtaken
     }
 
     fn told(&mut self, waiter: WaiterId) -> Option<&mut ToldRequest> {
@@ -509,6 +559,7 @@ impl ToldPool {
             steps: count,
             counts: self.counts,
             holders: &self.holders,
+            unended: self.unended,
             limits: (longer_than, None),
             is_told: true,
         };
@@ -533,8 +584,14 @@ fn before(at: Instant, milliseconds: f64) -> Instant {
     Instant::from_nanos(at.as_nanos().saturating_sub(nanos))
 }
 
-/// Durations may be whole milliseconds, and events told a moment later: nanoseconds.
-const ROUNDED: u64 = 1_500_000;
+/// Those that may have asked at this time.
+fn about(at: Instant) -> RangeInclusive<(Instant, WaiterId)> {
+    let from = Instant::from_nanos(at.as_nanos().saturating_sub(ROUNDED.as_nanos() as u64));
+    (from, WaiterId(0))..=(at + ROUNDED, WaiterId(u64::MAX))
+}
+
+/// Durations may be whole milliseconds, and events told a moment later.
+const ROUNDED: Duration = Duration::from_micros(1_500);
 
 /// Three years, in seconds.
 const LONGEST: f64 = 1e8;

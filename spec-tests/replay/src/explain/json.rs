@@ -32,6 +32,7 @@ impl Findings {
                 "servedAfterWait": self.analysis.counts.after_wait,
                 "failed": self.analysis.counts.failed,
                 "waitingAtEnd": self.waiting,
+                "withoutEnd": self.unended,
                 "waitingAtMost": self.analysis.waiting_max,
             },
             "waits": quantiles(&self.waits),

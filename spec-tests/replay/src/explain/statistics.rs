@@ -75,6 +75,10 @@ impl<T> Longest<T> {
         self.items.insert(rank, item());
     }
 
+    pub(super) fn items_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        self.items.values_mut()
+    }
+
     /// The longest first.
     pub(super) fn take_sorted(&mut self) -> Vec<T> {
         std::mem::take(&mut self.items).into_values().rev().collect()

@@ -28,6 +28,8 @@ pub struct Findings {
     pub(super) clock: Clock,
     pub(super) analysis: Analysis,
     pub(super) waiting: u64,
+    /// Those of which the events do not tell the end, although later ones were served.
+    pub(super) unended: u64,
     pub(super) groups: Vec<(Group, Members)>,
     pub(super) slowest: Vec<Wait>,
     pub(super) waits: Quantiles,
@@ -53,6 +55,7 @@ pub(super) struct End<'a> {
     pub(super) steps: u64,
     pub(super) counts: Counts,
     pub(super) holders: &'a Holders,
+    pub(super) unended: u64,
     /// From which time on a use is long: as asked, and by the pool's own threshold.
     pub(super) limits: (Option<Duration>, Option<Duration>),
     pub(super) is_told: bool,
@@ -78,6 +81,7 @@ impl Findings {
             steps: reader.steps(),
             counts: Counts::of(&pool.snapshot(), options),
             holders: reader.holders(),
+            unended: 0,
             limits: (longer_than, options.leak_detection_threshold),
             is_told: false,
         };
@@ -91,7 +95,8 @@ impl Findings {
         clock: Clock,
         server: Option<ServerHistory>,
     ) -> Self {
-        let End { title, address, start, now, steps, counts, holders, limits, is_told } = end;
+        let End { title, address, start, now, steps, counts, holders, unended, limits, is_told } =
+            end;
         let waiting = analysis.still_waiting(holders, now, counts);
         for wait in &waiting {
             analysis.slowest.add(wait.duration(), || wait.clone());
@@ -128,6 +133,7 @@ impl Findings {
             steps,
             clock,
             waiting: waiting.len() as u64,
+            unended,
             groups,
             slowest: analysis.slowest.take_sorted(),
             waits,
@@ -235,7 +241,7 @@ impl Findings {
 
     fn requests(&self, text: &mut String) {
         let Requests { at_once, after_wait, failed } = self.analysis.counts;
-        let all = at_once + after_wait + failed + self.waiting;
+        let all = at_once + after_wait + failed + self.waiting + self.unended;
         let mut line = format!(
             "{}: {} served at once, {} after a wait, {} failed",
             grouped(all),
@@ -248,6 +254,14 @@ impl Findings {
         }
         let _ = write!(line, "; at most {} waited at once", grouped(self.analysis.waiting_max));
         paragraph(text, "requests   ", &line);
+        if self.unended > 0 {
+            let told = format!(
+                "{} no end in the events, though later ones were served: the driver publishes none for them, as \
+                 where callers gave up, or they wait still",
+                counted(self.unended, "check-out has", "check-outs have")
+            );
+            paragraph(text, "no end     ", &told);
+        }
         let quantiles = |name: &str, quantiles: &Quantiles, text: &mut String| {
             if let (Some(median), Some(high)) = (quantiles.median(), quantiles.at(99)) {
                 let longest = quantiles.longest().map_or(String::new(), span);

@@ -24,6 +24,8 @@ pub enum Doubt {
     Retries(usize),
     /// So often nothing happened for a while, and then several uses ended at once: they took less time than it seems.
     Stalls(usize),
+    /// So many requests have no end in the events, although later ones were served.
+    Unended(u64),
 }
 
 impl Doubt {
@@ -35,6 +37,7 @@ impl Doubt {
             Self::Full => "full",
             Self::Retries(_) => "retries",
             Self::Stalls(_) => "stalls",
+            Self::Unended(_) => "no end",
         }
     }
 }
@@ -71,6 +74,11 @@ impl Display for Doubt {
                  still, they took less time than it seems",
                 counted(stalls as u64, "time", "times")
             ),
+            Self::Unended(unended) => write!(
+                f,
+                "{} no end in the events: taken to have given up when a later one was served",
+                counted(unended, "check-out has", "check-outs have")
+            ),
         }
     }
 }
@@ -96,6 +104,7 @@ impl Workload {
             is_full.then_some(Doubt::Full),
             retries.map(Doubt::Retries),
             stalls.map(Doubt::Stalls),
+            Some(self.unended).filter(|it| *it > 0).map(Doubt::Unended),
         ];
         doubts.into_iter().flatten().collect()
     }

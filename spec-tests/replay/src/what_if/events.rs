@@ -65,6 +65,7 @@ impl Workload {
             clears: clears.collect(),
             recorded: recorded(&told, end),
             leaked: 0,
+            unended: told.unended,
             lost: false,
         };
         workload.openings.sort_by_key(|(since, _)| *since);
@@ -101,6 +102,7 @@ fn request(told: &ToldRequest, end: Instant) -> Request {
             let so_far = end.saturating_since(told.asked + *wait);
             (*wait, told.held.map_or(Fate::Held(so_far), |_| Fate::Served(used)))
         }
+        Some((wait, explain::Outcome::Failed(Failure::Cancelled))) => (*wait, Fate::Cancelled),
         Some((wait, explain::Outcome::Failed(_) | explain::Outcome::Waiting)) => {
             (*wait, Fate::Failed)
         }
@@ -117,7 +119,7 @@ fn recorded(told: &ToldPool, end: Instant) -> super::Outcome {
         let Some((waited, outcome)) = &request.ended else { continue };
         let answer = match outcome {
             explain::Outcome::Served(_) => Answer::Served,
-            explain::Outcome::Failed(Failure::TimedOut) => Answer::TimedOut,
+            explain::Outcome::Failed(Failure::TimedOut | Failure::Cancelled) => Answer::TimedOut,
             explain::Outcome::Failed(_) | explain::Outcome::Waiting => Answer::Failed,
         };
         answers.push((request.asked + *waited, WaiterId(number), answer));

@@ -34,6 +34,8 @@ pub struct Workload {
     pub(super) recorded: Outcome,
     /// How many connections look leaked at the end.
     pub(super) leaked: usize,
+    /// Of how many requests the events do not tell the end, although later ones were served.
+    pub(super) unended: u64,
     pub(super) lost: bool,
 }
 
@@ -286,6 +288,7 @@ impl WorkloadReader {
             clears: Vec::new(),
             recorded: Outcome::default(),
             leaked: 0,
+            unended: 0,
             lost: false,
         };
         let mut reader = Self {
