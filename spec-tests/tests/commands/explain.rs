@@ -109,6 +109,30 @@ fn the_pools_of_events_are_drawn() {
     assert!(page.contains("pool of a:1") && page.contains("pool of b:1"));
 }
 
+/// Of the pools of one file, those with the most requests fill the screen, or the page.
+#[test]
+fn the_busiest_of_many_pools_are_explained_and_drawn() {
+    let folder = tempdir().unwrap();
+    let asked = |pool: u32| {
+        let line =
+            format!(r#"{{"at":0,"type":"ConnectionCheckOutStarted","address":"a:{pool:02}"}}"#);
+        format!("{line}\n").repeat(if pool == 7 { 1 } else { 2 })
+    };
+    let events: String = (0..21).map(asked).collect();
+    let (file, page) = (written(&folder, "events.jsonl", &events), folder.path().join("page.html"));
+    let text = good(&["explain", &file]);
+    assert!(
+        text.ends_with("\n\n1 other pool with fewer requests: --all explains each\n"),
+        "{text}"
+    );
+    assert!(!text.contains(" a:07, ") && text.contains(" a:20, "), "{text}");
+    assert!(good(&["explain", &file, "--all"]).contains(" a:07, "));
+    let told = good(&["draw", &file, "--html", &path_text(&page)]);
+    assert!(told.starts_with("1 other pool with fewer requests not drawn: "), "{told}");
+    let page = fs::read_to_string(page).unwrap();
+    assert!(!page.contains("pool of a:07") && page.contains("pool of a:20"));
+}
+
 #[test]
 fn what_cannot_be_explained_is_said() {
     let folder = tempdir().unwrap();

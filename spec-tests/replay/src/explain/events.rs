@@ -1,6 +1,7 @@
 //! The same from the events that a pool of any driver tells. They have no ids of requests, deadlines and places in the
 //! program, and say nothing of what was not done: all that is left out.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::BufRead;
 use std::ops::RangeInclusive;
@@ -18,8 +19,9 @@ use super::wait::{Counts, Failure, Obstacle, Outcome, Wait};
 use crate::clock::{Clock, UtcOffset};
 use crate::holders::{Activity, Connection, Holders, Request};
 
-/// What the events of each pool tell, of which a stream may have several, in the order of their addresses. Keeps this many of
-/// the longest waits; uses of more than `longer_than` count as long.
+/// What the events of each pool tell, and how many other pools there are. Of the pools of a stream, `at_most` this many are
+/// explained: those with the most requests, in the order of their addresses. Keeps so many of the `slowest` waits; uses of
+/// more than `longer_than` count as long.
 ///
 /// # Errors
 ///
@@ -28,16 +30,26 @@ pub fn explain_events(
     lines: impl BufRead,
     slowest: usize,
     longer_than: Option<Duration>,
-) -> Result<Vec<Findings>, Unreadable> {
-    let pools = read_events(lines, slowest)?;
-    Ok(pools.into_iter().map(|(address, pool)| pool.finish(&address, longer_than)).collect())
+    at_most: usize,
+) -> Result<(Vec<Findings>, usize), Unreadable> {
+    let (pools, others) = read_events(lines, slowest, at_most)?;
+    let findings = pools.into_iter().map(|(address, pool)| pool.finish(&address, longer_than));
+    Ok((findings.collect(), others))
 }
 
-/// Each pool as its events tell of it, by its address: one at least.
+/// How many pools of a stream a screen, or a page, has room for.
+pub const POOLS: usize = 20;
+
+/// With its address.
+type AddressedPool = (Arc<str>, ToldPool);
+
+/// The pools with the most requests as their events tell of them, by their addresses: one at least, and `at_most` this many.
+/// And how many others there are.
 pub(crate) fn read_events(
     lines: impl BufRead,
     slowest: usize,
-) -> Result<BTreeMap<Arc<str>, ToldPool>, Unreadable> {
+    at_most: usize,
+) -> Result<(Vec<AddressedPool>, usize), Unreadable> {
     let mut pools: BTreeMap<Arc<str>, ToldPool> = BTreeMap::new();
     let mut first = None;
     for event in Events::new(lines) {
@@ -53,8 +65,16 @@ pub(crate) fn read_events(
         let pool = pools.entry(Arc::clone(&event.address)).or_insert_with(new);
         pool.hear(at, number, &event).map_err(wrong)?;
     }
-    pools.values_mut().for_each(ToldPool::set_unended_apart);
-    if pools.is_empty() { Err(Unreadable::Empty) } else { Ok(pools) }
+    if pools.is_empty() {
+        return Err(Unreadable::Empty);
+    }
+    let others = pools.len().saturating_sub(at_most);
+    let mut pools: Vec<_> = pools.into_iter().collect();
+    pools.sort_by_key(|(_, pool)| Reverse(pool.requests.len()));
+    pools.truncate(at_most);
+    pools.sort_by(|(one, _), (other, _)| one.cmp(other));
+    pools.iter_mut().for_each(|(_, pool)| pool.set_unended_apart());
+    Ok((pools, others))
 }
 
 /// A pool as its events tell of it.

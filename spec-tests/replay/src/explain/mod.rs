@@ -14,7 +14,7 @@ mod summary;
 mod wait;
 
 pub use analysis::{Analysis, Use};
-pub use events::explain_events;
+pub use events::{POOLS, explain_events};
 pub(crate) use events::{ToldLife, ToldPool, ToldRequest, read_events};
 pub use failures::Explainer;
 pub use story::Story;

@@ -10,16 +10,16 @@ use cenote_core::pool::Instant;
 use super::collect::{Collector, SLOWEST};
 use super::model::{Life, Limits, Mark, MarkKind, Picture, Point, Title, Use, UseKind};
 use crate::clock::{Clock, UtcOffset};
-use crate::explain::{Outcome, ToldLife, ToldPool, read_events};
+use crate::explain::{Outcome, POOLS, ToldLife, ToldPool, read_events};
 
-/// Of each pool that the events tell of.
+/// Of the pools that the events tell of, at most [`POOLS`] with the most requests; and how many others there are.
 ///
 /// # Errors
 ///
 /// What cannot be read, with the number of its line: as of [`explain_events`](crate::explain::explain_events).
-pub fn of_events(lines: impl BufRead) -> Result<Vec<(Picture, Title)>, Unreadable> {
-    let pools = read_events(lines, SLOWEST)?;
-    Ok(pools.into_iter().map(|(address, pool)| draw(pool, &address)).collect())
+pub fn of_events(lines: impl BufRead) -> Result<(Vec<(Picture, Title)>, usize), Unreadable> {
+    let (pools, others) = read_events(lines, SLOWEST, POOLS)?;
+    Ok((pools.into_iter().map(|(address, pool)| draw(pool, &address)).collect(), others))
 }
 
 fn draw(pool: ToldPool, address: &str) -> (Picture, Title) {
@@ -39,13 +39,14 @@ impl Collector {
     fn connections(&mut self, pool: &ToldPool) {
         let mut taken: BTreeSet<(u64, u32)> = BTreeSet::new();
         let mut free: BTreeSet<u32> = BTreeSet::new();
-        let mut served: BTreeMap<u64, Vec<(u64, Instant, Option<Duration>)>> = BTreeMap::new();
+        let mut served: BTreeMap<u64, Vec<(Instant, u64, Option<Duration>)>> = BTreeMap::new();
         for (holder, request) in (1..).zip(&pool.requests) {
             if let Some((waited, Outcome::Served(number))) = &request.ended {
                 let of = served.entry(*number).or_default();
-                of.push((holder, request.asked + *waited, request.held));
+                of.push((request.asked + *waited, holder, request.held));
             }
         }
+        served.values_mut().for_each(|uses| uses.sort_unstable());
         for life in &pool.lives {
             let (start, end) = (life.created.as_nanos(), ended(life, pool));
             while let Some(&(over, slot)) = taken.first().filter(|(over, _)| *over <= start) {
@@ -70,9 +71,10 @@ impl Collector {
             };
             self.picture.uses.push(usage(UseKind::Pending, 0, start, pending));
             // After a pool that was closed, another one has the same numbers.
-            let is_its = |since: &Instant| (start..=end).contains(&since.as_nanos());
-            let uses = served.get(&number).into_iter().flatten().filter(|(_, it, _)| is_its(it));
-            self.picture.uses.extend(uses.map(|&(holder, since, held)| {
+            let of_number = served.get(&number).map_or(&[][..], Vec::as_slice);
+            let before = of_number.partition_point(|(since, ..)| since.as_nanos() < start);
+            let uses = of_number[before..].iter().take_while(|(it, ..)| it.as_nanos() <= end);
+            self.picture.uses.extend(uses.map(|&(since, holder, held)| {
                 let until = held.map_or(end, |held| (since + held).as_nanos());
                 usage(UseKind::InUse, holder, since.as_nanos(), until)
             }));
@@ -157,8 +159,8 @@ mod tests {
 {"at":10.5,"type":"ConnectionCheckedIn","address":"a:1","connectionId":1}
 {"at":10.6,"type":"ConnectionClosed","address":"a:1","connectionId":1,"reason":"idle"}
 {"at":10.7,"type":"ConnectionCreated","address":"a:1","connectionId":2}"#;
-        let drawn = of_events(events.as_bytes()).expect("events");
-        let [(picture, title)] = drawn.as_slice() else { panic!("one pool") };
+        let (drawn, others) = of_events(events.as_bytes()).expect("events");
+        let ([(picture, title)], 0) = (drawn.as_slice(), others) else { panic!("one pool") };
         assert_eq!((title.address.as_deref(), title.is_new), (Some("a:1"), true));
         // Tenths of a second, because the times are floating-point numbers.
         let tenth = |at: u64| (at + 50_000_000) / 100_000_000;

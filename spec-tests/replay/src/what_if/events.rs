@@ -20,10 +20,8 @@ impl Workload {
     ///
     /// What cannot be read, with the number of its line: also an event without a time.
     pub fn read_events(lines: impl BufRead) -> Result<Self, Unreadable> {
-        let pools = read_events(lines, 0)?;
-        let others = pools.len().saturating_sub(1);
-        let busiest = pools.into_iter().max_by_key(|(_, pool)| pool.requests.len());
-        let (address, told) = busiest.ok_or(Unreadable::Empty)?;
+        let (mut pools, others) = read_events(lines, 0, 1)?;
+        let (address, told) = pools.pop().ok_or(Unreadable::Empty)?;
         // What follows in another pool of this address is another story.
         let end = told.closed.unwrap_or(told.now);
         let asked = told.requests.iter().take_while(|request| request.asked <= end);

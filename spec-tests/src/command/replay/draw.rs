@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use cenote_replay::clock::{Clock, UtcOffset};
 use cenote_replay::picture::{self, Collector, Fault, Picture, Title};
 use cenote_replay::step_reader::StepReader;
+use cenote_replay::text::counted;
 use cenote_replay::topology::History;
 
 use super::played::Played;
@@ -143,7 +144,8 @@ fn create(
 
 /// Draws the pools of any driver, from their events.
 pub(super) fn draw_events(path: &Path, html: &Path, out: &mut impl Write) -> Result<(), Failure> {
-    let pools = picture::of_events(BufReader::new(open(path)?)).map_err(at(path))?;
+    let events = BufReader::new(open(path)?);
+    let (pools, others) = picture::of_events(events).map_err(at(path))?;
     let named = pools.iter().map(|(picture, title)| {
         let address = title.address.as_deref().unwrap_or_default();
         (format!("pool of {}", printable(address)), picture, title)
@@ -154,6 +156,11 @@ pub(super) fn draw_events(path: &Path, html: &Path, out: &mut impl Write) -> Res
         all => create(html, |file| picture::stacked(all, file))?,
     }
     let events = pools.iter().map(|(picture, _)| picture.steps).sum::<u64>();
+    if others > 0 {
+        let others = counted(others as u64, "other pool", "other pools");
+        let advice = "to draw one of them, write its events into a file of its own";
+        writeln!(out, "{others} with fewer requests not drawn: {advice}")?;
+    }
     Ok(tell_drawn(&format!("{events} events"), html, out)?)
 }
 

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use cenote_replay::clock::{TimePoint, UtcOffset};
-use cenote_replay::explain::explain_events;
+use cenote_replay::explain::{POOLS, explain_events};
+use cenote_replay::text::counted;
 
 use super::explain::{KEPT, print_findings};
 use super::{Arguments as ReplayArguments, arguments, without_closed_pipe};
@@ -113,6 +114,7 @@ pub(in crate::command) fn run(given: Arguments) -> Result<bool, Failure> {
     if let Some(path) = &events {
         given.of_trace.refuse_for_events(path, &[("--waiter", !given.waiter.is_empty())])?;
     }
+    let at_most = if given.all || given.json { usize::MAX } else { POOLS };
     let arguments = given.of_trace.chosen(ReplayArguments {
         explain: !is_asked,
         slowest: given.slowest,
@@ -128,23 +130,29 @@ pub(in crate::command) fn run(given: Arguments) -> Result<bool, Failure> {
     });
     let Some(path) = events else { return super::run(arguments) };
     let mut out = BufWriter::new(io::stdout().lock());
-    without_closed_pipe(explain(&arguments, &path, &mut out), &mut out)
+    without_closed_pipe(explain(&arguments, &path, at_most, &mut out), &mut out)
 }
 
 fn explain(
     arguments: &ReplayArguments,
     path: &Path,
+    at_most: usize,
     out: &mut impl Write,
 ) -> Result<bool, Failure> {
     let slowest = arguments.slowest.unwrap_or(KEPT).max(KEPT);
     let source = BufReader::new(open(path)?);
-    let pools = explain_events(source, slowest, arguments.longer_than);
+    let pools = explain_events(source, slowest, arguments.longer_than, at_most);
+    let (pools, others) = pools.map_err(at(path))?;
     let mut good = true;
-    for (index, findings) in pools.map_err(at(path))?.iter().enumerate() {
+    for (index, findings) in pools.iter().enumerate() {
         if index > 0 && !arguments.json {
             writeln!(out)?;
         }
         good &= print_findings(arguments, path, findings, out)?;
+    }
+    if others > 0 {
+        let others = counted(others as u64, "other pool", "other pools");
+        writeln!(out, "\n{others} with fewer requests: --all explains each")?;
     }
     Ok(good)
 }
