@@ -24,71 +24,91 @@ impl Workload {
         let (address, told) = pools.pop().ok_or(Unreadable::Empty)?;
         // What follows in another pool of this address is another story.
         let end = told.closed.unwrap_or(told.now);
-        let asked = told.requests.iter().take_while(|request| request.asked <= end);
-        let requests = asked.map(|it| request(it, end)).collect();
-        let openings = told.establishments.iter().map(|&(since, lasts, is_good)| {
-            let failure = (!is_good).then(FailedOpening::default);
-            (since, Opening { lasts, service: None, failure, clear: None })
-        });
-        // Drivers that do not tell when a pool is ready have pools that always are.
-        let is_ready = !told.is_new || told.readied.is_empty();
-        let warm = Warm { is_ready, idle: told.older.len() as u32, ..Warm::default() };
-        let mut changes = told.changes.iter();
-        let first = changes.next().map(|(_, first)| *first);
-        let options = options(&told, &first.unwrap_or_default());
-        let clears: Vec<_> = told.clears().collect();
-        let mut events: Vec<_> =
-            told.readied.iter().take(1).map(|&at| (at, Event::Ready)).collect();
-        events.extend((0..).zip(&clears).map(|(number, &(at, ..))| (at, Event::Clear(number))));
-        events.extend(changes.map(|(at, changed)| {
-            (*at, Event::SetOptions(Box::new(self::options(&told, changed))))
-        }));
-        events.sort_by_key(|(at, _)| *at);
-        let clears = clears.into_iter().map(|(at, interrupt, ready)| Clear {
-            cause: Cause::default(),
-            interrupt,
-            service: None,
-            ready_after: ready.map(|ready| ready.saturating_since(at)),
-        });
-        let source = Source { address: Some(address.to_string()), origin: 0, others };
-        let mut workload = Self {
-            source,
+        let shown = shown(&told);
+        let first = told.changes.first().map(|(_, first)| *first);
+        Ok(Self {
+            source: Source { address: Some(address.to_string()), origin: 0, others },
             start: told.start,
             end,
-            options,
-            warm,
-            requests,
-            openings: openings.collect(),
-            events,
-            clears: clears.collect(),
+            options: options(&shown, &first.unwrap_or_default()),
+            warm: warm(&told),
+            requests: asked(&told, end).map(|it| request(it, end)).collect(),
+            openings: openings(&told, end),
+            events: events(&told, &shown, end),
+            clears: clears(&told, end).map(|(_, clear)| clear).collect(),
             recorded: recorded(&told, end),
-            leaked: 0,
             unended: told.unended,
             lost: false,
-        };
-        workload.openings.sort_by_key(|(since, _)| *since);
-        workload.leaked = told.finish(&address, None).leaked().count();
-        Ok(workload)
+            leaked: told.finish(&address, None).leaked().count(),
+        })
     }
 }
 
-fn options(told: &ToldPool, known: &Options) -> PoolOptions {
+fn asked(told: &ToldPool, end: Instant) -> impl Iterator<Item = &ToldRequest> {
+    told.requests.iter().take_while(move |request| request.asked <= end)
+}
+
+/// Drivers that do not tell when a pool is ready have pools that always are.
+fn warm(told: &ToldPool) -> Warm {
+    let is_ready = !told.is_new || told.readied.is_empty();
+    Warm { is_ready, idle: told.older.len() as u32, ..Warm::default() }
+}
+
+/// In the order in which they began.
+fn openings(told: &ToldPool, end: Instant) -> Vec<(Instant, Opening)> {
+    let begun = told.establishments.iter().filter(|(since, ..)| *since <= end);
+    let openings = begun.map(|&(since, lasts, is_good)| {
+        let failure = (!is_good).then(FailedOpening::default);
+        (since, Opening { lasts, service: None, failure, clear: None })
+    });
+    let mut openings: Vec<_> = openings.collect();
+    openings.sort_by_key(|(since, _)| *since);
+    openings
+}
+
+/// When the pool was ready first, was cleared, and had its options changed.
+fn events(told: &ToldPool, shown: &PoolOptions, end: Instant) -> Vec<(Instant, Event)> {
+    let readied = told.readied.iter().take(1).map(|&at| (at, Event::Ready));
+    let cleared = (0..).zip(clears(told, end)).map(|(number, (at, _))| (at, Event::Clear(number)));
+    let changes = told.changes.iter().skip(1).take_while(|(at, _)| *at <= end);
+    let changed =
+        changes.map(|(at, known)| (*at, Event::SetOptions(Box::new(options(shown, known)))));
+    let mut events: Vec<_> = readied.chain(cleared).chain(changed).collect();
+    events.sort_by_key(|(at, _)| *at);
+    events
+}
+
+fn clears(told: &ToldPool, end: Instant) -> impl Iterator<Item = (Instant, Clear)> {
+    told.clears().filter(move |(at, ..)| *at <= end).map(|(at, interrupt, ready)| {
+        let ready_after = ready.map(|ready| ready.saturating_since(at));
+        (at, Clear { cause: Cause::default(), interrupt, service: None, ready_after })
+    })
+}
+
+/// The options as far as the pool shows them.
+fn shown(told: &ToldPool) -> PoolOptions {
+    let mut shown = PoolOptions::default();
+    let last = told.counted.last();
+    shown.max_pool_size = last.map(|(_, counts, _)| counts.max.unwrap_or(0));
+    let mut ended = told.requests.iter().filter_map(|request| request.ended.as_ref());
+    let is_late = |it: &explain::Outcome| *it == explain::Outcome::Failed(Failure::TimedOut);
+    let late = ended.find(|(_, outcome)| is_late(outcome));
+    shown.wait_queue_timeout = late.map(|(waited, _)| *waited);
+    shown
+}
+
+/// Those that events say, or else those that they show.
+fn options(shown: &PoolOptions, known: &Options) -> PoolOptions {
     let limit = |milliseconds: Option<f64>| {
         let seconds = milliseconds.map(|limit| limit.max(0.0) / 1e3);
         seconds.and_then(|limit| Duration::try_from_secs_f64(limit).ok())
     };
     let mut options = PoolOptions::default();
-    // What no event says is what it shows.
-    let shown = told.counted.last().map(|(_, counts, _)| counts.max.unwrap_or(0));
-    options.max_pool_size = known.max_pool_size.or(shown);
+    options.max_pool_size = known.max_pool_size.or(shown.max_pool_size);
     options.max_connecting = known.max_connecting.filter(|it| *it > 0);
     options.min_pool_size = known.min_pool_size;
     options.max_idle_time = limit(known.max_idle_time);
-    options.wait_queue_timeout = limit(known.wait_queue_timeout).or_else(|| {
-        let mut ended = told.requests.iter().filter_map(|request| request.ended.as_ref());
-        let is_late = |it: &explain::Outcome| *it == explain::Outcome::Failed(Failure::TimedOut);
-        ended.find(|(_, outcome)| is_late(outcome)).map(|(waited, _)| *waited)
-    });
+    options.wait_queue_timeout = limit(known.wait_queue_timeout).or(shown.wait_queue_timeout);
     options
 }
 
@@ -111,8 +131,7 @@ fn request(told: &ToldRequest, end: Instant) -> Request {
 fn recorded(told: &ToldPool, end: Instant) -> super::Outcome {
     let mut tally = Tally::new(told.start, Level { open: 0, in_use: 0, created: 0 });
     let mut answers: Vec<(Instant, WaiterId, Answer)> = Vec::new();
-    let asked = told.requests.iter().take_while(|request| request.asked <= end);
-    for (number, request) in (1..).zip(asked) {
+    for (number, request) in (1..).zip(asked(told, end)) {
         tally.asked(request.asked, WaiterId(number));
         let Some((waited, outcome)) = &request.ended else { continue };
         let answer = match outcome {
