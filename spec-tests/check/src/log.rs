@@ -121,33 +121,46 @@ fn inspected(object: &str) -> Option<Fields> {
 
 /// A message in words, as Java's driver writes it, and what stands before it.
 fn in_words(text: &str) -> Option<(&str, Fields)> {
-    let found = MESSAGES.iter().find_map(|it| Some((it, text.split_once(it.1)?)));
-    let ((message, ..), (before, told)) = found?;
+    let (message, (before, told)) = MESSAGES
+        .iter()
+        .find_map(|(message, begins, _)| Some((*message, text.split_once(begins)?)))?;
     let address = told.split([' ', ',']).next()?.trim_end_matches('.').trim_end();
     let (host, port) = address.rsplit_once(':')?;
     // Errors begin so as well: "Connection pool for a:1 was cleared because …".
-    if *message == CLEARED && !told[address.len()..].starts_with(" cleared") {
+    if message == CLEARED && !told[address.len()..].starts_with(" cleared") {
         return None;
     }
     let mut fields = Fields::new();
-    let mut put = |key: &str, value: Value| fields.insert(key.to_owned(), value);
-    put("message", (*message).into());
-    put("serverHost", host.trim_matches(['[', ']']).into());
-    put("serverPort", port.into());
+    fields.insert("message".to_owned(), message.into());
+    fields.insert("serverHost".to_owned(), host.trim_matches(['[', ']']).into());
+    fields.insert("serverPort".to_owned(), port.into());
     for (key, begins) in NUMBERS {
-        let digits = told.split_once(begins).map(|(_, after)| after);
-        let digits =
-            digits.and_then(|it| it.split(|it: char| !it.is_ascii_digit() && it != '.').next());
-        let number = digits.and_then(|it| serde_json::from_str(it.trim_end_matches('.')).ok());
-        number.map(|number| put(key, number));
+        fields.extend(number_after(told, begins).map(|number| (key.to_owned(), number)));
     }
-    let between =
-        |begins, ends| Some(told.split_once(begins)?.1.split(ends).next()?.trim_end_matches('.'));
-    between(". Reason: ", ".").map(|reason| put("reason", reason.into()));
-    between(" for serviceId ", " ").map(|id| put("serviceId", id.trim_end().into()));
-    between(" Error: ", " Duration: ").map(|error| put("error", error.into()));
+    for (key, begins, ends) in TEXTS {
+        fields.extend(text_between(told, begins, ends).map(|text| (key.to_owned(), text.into())));
+    }
     Some((before, fields))
 }
+
+fn number_after(told: &str, begins: &str) -> Option<Value> {
+    let (_, after) = told.split_once(begins)?;
+    let number = after.split(|it: char| !it.is_ascii_digit() && it != '.').next()?;
+    serde_json::from_str(number.trim_end_matches('.')).ok()
+}
+
+/// Up to the end of the line, if what ends it is not there.
+fn text_between<'t>(told: &'t str, begins: &str, ends: &str) -> Option<&'t str> {
+    let (_, after) = told.split_once(begins)?;
+    Some(after.split(ends).next()?.trim_end().trim_end_matches('.'))
+}
+
+/// Texts in words: their key, what stands before them, and what ends them.
+const TEXTS: [(&str, &str, &str); 3] = [
+    ("reason", ". Reason: ", "."),
+    ("serviceId", " for serviceId ", " "),
+    ("error", " Error: ", " Duration: "),
+];
 
 /// Numbers in words: their key, and what stands before them.
 const NUMBERS: [(&str, &str); 9] = [
