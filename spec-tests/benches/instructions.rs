@@ -121,7 +121,7 @@ const SCENES: &[Scene] = &[
     ("prune one of 100,000 connections", 250, None, |n| prune_among(100_000, n)),
     ("exchange: a ping", 10_000, Some(1_775), |n| exchange(&rawdoc! { "ok": 1.0 }, n)),
     ("exchange: a ping of a replica set", 10_000, Some(3_005), |n| {
-        exchange(&of_a_replica_set(), n)
+        exchange(&of_a_replica_set(), n);
     }),
     ("exchange: a reply of 64 KB", 1_000, Some(552_000), |n| {
         let batch: RawArrayBuf =

@@ -48,6 +48,9 @@ Examples:
 pub(in crate::command) fn run(given: Arguments) -> Result<bool, Failure> {
     let files = vec![given.file];
     let events = of_events(&files)?;
+    if given.html.is_some() && !files[0].is_file() && !files[0].is_dir() {
+        return Err(at(&files[0])("--html reads the trace twice: give it as a file"));
+    }
     let arguments = ReplayArguments {
         what_if: given.what_if,
         advise: given.advise,
