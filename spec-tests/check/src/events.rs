@@ -100,8 +100,8 @@ impl<R: BufRead> Events<R> {
         Line { at: Some(self.latest), ..line }
     }
 
-    fn wrong(&self, source: LineError) -> Unreadable {
-        Unreadable::Line { line: self.number, source }
+    fn wrong(&self, reason: LineError) -> Unreadable {
+        Unreadable::Line { line: self.number, reason }
     }
 }
 
@@ -120,10 +120,10 @@ impl<R: BufRead> Iterator for Events<R> {
                 Ok(0) => {
                     let trouble = self.trouble.take();
                     return trouble
-                        .map(|(line, source)| Err(Unreadable::NoEvents { line, source }));
+                        .map(|(line, reason)| Err(Unreadable::NoEvents { line, reason }));
                 }
                 Ok(_) => {}
-                Err(source) => return Some(Err(Unreadable::Io { line: self.number, source })),
+                Err(reason) => return Some(Err(Unreadable::Io { line: self.number, reason })),
             }
             if self.text.trim().is_empty() {
                 continue;
@@ -138,7 +138,7 @@ impl<R: BufRead> Iterator for Events<R> {
             if is_cut && !is_first && !self.text.ends_with('\n') {
                 return None;
             }
-            let line = parsed.map(|line| self.dated(line)).map_err(|source| self.wrong(source));
+            let line = parsed.map(|line| self.dated(line)).map_err(|reason| self.wrong(reason));
             return Some(line.map(|line| (self.number, line)));
         }
     }

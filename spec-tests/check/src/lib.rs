@@ -108,31 +108,31 @@ pub const MAX_FINDINGS: usize = 1000;
 #[non_exhaustive]
 pub enum Unreadable {
     /// Reading failed.
-    #[error("line {line}: {source}")]
+    #[error("line {line}: {reason}")]
     Io {
         /// The number of the line, from 1.
         line: u64,
         /// Why.
-        source: io::Error,
+        reason: io::Error,
     },
     /// A line is no event.
-    #[error("line {line}: {source}")]
+    #[error("line {line}: {reason}")]
     Line {
         /// Its number, from 1.
         line: u64,
         /// Why.
-        source: LineError,
+        reason: LineError,
     },
     /// Neither events nor a log that tells of them.
     #[error(
         "there are no events in JSON, one a line, nor messages of a driver's log of the component `connection`; \
-         line {line}: {source}"
+         line {line}: {reason}"
     )]
     NoEvents {
         /// The number of the first line.
         line: u64,
         /// Why it is no event.
-        source: LineError,
+        reason: LineError,
     },
     /// There is nothing in it.
     #[error("there are no events")]

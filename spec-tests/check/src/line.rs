@@ -140,7 +140,7 @@ pub struct Options {
 pub enum LineError {
     /// No JSON, something in it is of the wrong type, or there is no such type of events.
     #[error("this is no event: {0}")]
-    Json(#[from] serde_json::Error),
+    Json(serde_json::Error),
     /// An event about a connection that does not say about which.
     #[error("this {0} has no connectionId")]
     NoConnection(String),
@@ -168,7 +168,7 @@ impl Line {
     ///
     /// The line is no event.
     pub fn parse(text: &str) -> Result<Self, LineError> {
-        serde_json::from_str::<Self>(text)?.checked()
+        serde_json::from_str::<Self>(text).map_err(LineError::Json)?.checked()
     }
 
     /// Whether all is there.

@@ -83,7 +83,7 @@ fn line(kind: &str, at: Option<f64>, mut fields: Fields) -> Result<Line, LineErr
     if kind == "ConnectionPoolCreated" {
         event["options"] = fields.into();
     }
-    serde_json::from_value::<Line>(event)?.checked()
+    serde_json::from_value::<Line>(event).map_err(LineError::Json)?.checked()
 }
 
 /// A message of key-value pairs, and what stands before it: an object in JSON, as PyMongo and Go write it, or as Node shows it.

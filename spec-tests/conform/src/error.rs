@@ -7,12 +7,12 @@ use std::path::PathBuf;
 #[non_exhaustive]
 pub enum Unreadable {
     /// The operating system reports an error.
-    #[error("{path}: {source}")]
+    #[error("{path}: {reason}")]
     Io {
         /// The file or folder.
         path: PathBuf,
         /// The system's error.
-        source: std::io::Error,
+        reason: std::io::Error,
     },
     /// The file is not JSON.
     #[error("{path}:{line}: not a JSON document: {reason}")]

@@ -13,7 +13,7 @@ use crate::error::Unreadable;
 ///
 /// If a folder cannot be read.
 pub fn test_files(path: &Path) -> Result<Vec<PathBuf>, Unreadable> {
-    let unreadable = |source| Unreadable::Io { path: path.to_owned(), source };
+    let unreadable = |reason| Unreadable::Io { path: path.to_owned(), reason };
     if !std::fs::metadata(path).map_err(unreadable)?.is_dir() {
         return Ok(vec![path.to_owned()]);
     }
@@ -29,7 +29,7 @@ fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), Unreadable> {
         typed.collect::<Result<Vec<_>, _>>()
     });
     let mut entries =
-        entries.map_err(|source| Unreadable::Io { path: folder.to_owned(), source })?;
+        entries.map_err(|reason| Unreadable::Io { path: folder.to_owned(), reason })?;
     entries.sort();
     for (path, is_folder) in entries {
         if is_folder {

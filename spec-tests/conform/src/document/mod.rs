@@ -34,7 +34,7 @@ impl Document {
     ///
     /// If the file cannot be read, is malformed, or has a duplicate key.
     pub fn read(path: &Path) -> Result<Self, Unreadable> {
-        let unreadable = |source| Unreadable::Io { path: path.to_owned(), source };
+        let unreadable = |reason| Unreadable::Io { path: path.to_owned(), reason };
         // A pipe might never end.
         if !std::fs::metadata(path).map_err(unreadable)?.is_file() {
             return Err(unreadable(std::io::Error::other("not a regular file")));

@@ -68,12 +68,12 @@ pub enum NotSimulated {
         runs: u64,
     },
     /// Nothing can be written there.
-    #[error("{}: no trace can be written there: {source}; --out names another folder", path.display())]
+    #[error("{}: no trace can be written there: {reason}; --out names another folder", path.display())]
     File {
         /// Where.
         path: PathBuf,
         /// Why.
-        source: io::Error,
+        reason: io::Error,
     },
     /// Signals cannot be heard, or nothing can be printed.
     #[error(transparent)]
@@ -164,7 +164,7 @@ fn expect_folder(folder: &Path) -> Result<(), NotSimulated> {
         // Whether something can be written there is better known now than after an hour.
         tempfile::tempfile_in(folder).map(drop)
     });
-    written.map_err(|source| NotSimulated::File { path: folder.to_owned(), source })
+    written.map_err(|reason| NotSimulated::File { path: folder.to_owned(), reason })
 }
 
 fn announce(arguments: &Arguments, last: u64) -> io::Result<()> {
@@ -196,7 +196,7 @@ struct Trace {
 fn write_trace(arguments: &Arguments, plan: &SeededPlan) -> Result<Option<Trace>, NotSimulated> {
     let kind = if arguments.wire { "wire" } else { "world" };
     let path = arguments.out.join(format!("{kind}-{}.bson", plan.seed()));
-    let failed = |source| NotSimulated::File { path: path.clone(), source };
+    let failed = |reason| NotSimulated::File { path: path.clone(), reason };
     let evidence = plan.evidence(!arguments.without_model).map_err(failed)?;
     let Some(evidence) = evidence else { return Ok(None) };
     let file = File::create(&path).map_err(failed)?;

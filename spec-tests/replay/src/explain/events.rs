@@ -54,7 +54,7 @@ pub(crate) fn read_events(
     let mut first = None;
     for event in Events::new(lines) {
         let (number, event) = event?;
-        let wrong = |source| Unreadable::Line { line: number, source };
+        let wrong = |reason| Unreadable::Line { line: number, reason };
         let at = event.at.filter(|at| at.is_finite()).ok_or_else(|| wrong(LineError::NoTime))?;
         let since = at - *first.get_or_insert(at);
         if since > LONGEST {
