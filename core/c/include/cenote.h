@@ -1222,6 +1222,12 @@ cenote_status cenote_is_filled(const cenote_pool *pool,
 cenote_status cenote_needs_now(const cenote_pool *pool,
                                uint32_t *needed);
 
+// What the recordings that begin from now on say: `origin`, the milliseconds since 1970 at time 0 of the pool (0: unknown),
+// so that times can be shown as those of a clock; and the name of the `program` (null: this library's).
+cenote_status cenote_trace_describe(cenote_pool *pool,
+                                    int64_t origin,
+                                    const char *program);
+
 // Begins to record every input of the pool, and with `actions` not 0 every action, from its present state on. Read the
 // trace now and then (`cenote_trace_read`): the memory for it is bounded, and inputs that it has no room for are
 // only counted. A trace has no payload and no waiter; of causes it has stage, kind, labels and text.

@@ -10,7 +10,7 @@ use cenote_core::log::LogSettings;
 use cenote_core::pool::{
     Action, ActionSink, ConnId, Input, Instant, InvalidOptions, PoolOptions, PoolState, PoolTypes,
 };
-use cenote_core::trace::Recorder;
+use cenote_core::trace::{Recorder, TraceInfo};
 
 use crate::action::ActionRecord;
 use crate::cause::SharedCause;
@@ -18,7 +18,7 @@ use crate::options::{Options, options as read_options};
 use crate::pointer::{Out, text};
 use crate::status::{Failure, Status, call};
 use crate::table::Table;
-use crate::trace::Trace;
+use crate::trace::{Trace, default_info};
 
 /// A pool: the state machine, and the actions that were not pulled yet.
 #[derive(Debug)]
@@ -47,6 +47,7 @@ pub(crate) struct Inner {
     pub(crate) last_action: ActionRecord,
     pub(crate) outbox: Outbox,
     pub(crate) trace: Trace,
+    pub(crate) trace_info: TraceInfo,
 }
 
 /// Takes the actions of the machine.
@@ -196,6 +197,7 @@ unsafe fn make(
         .map_err(|error| Failure::new(Status::BadOptions, error.to_string()))?;
     let inner = Inner {
         machine: Recorder::new(machine),
+        trace_info: default_info(&address),
         address: Arc::new(address),
         log,
         last_action: ActionRecord::Nothing,

@@ -1,12 +1,14 @@
 //! Recording: every input with its time, as a trace that `cenote replay` reads.
 
+use std::ffi::c_char;
 use std::io;
 
+use cenote_core::address::ServerAddress;
 use cenote_core::error::Stage;
 use cenote_core::pool::Instant;
 use cenote_core::trace::{JournalOptions, TraceInfo, TraceWriter};
 
-use crate::pointer::{Out, Text};
+use crate::pointer::{Out, Text, optional_text};
 use crate::pool::{Inner, Pool, answer, with};
 use crate::status::{Failure, Status, call, numbered};
 
@@ -38,6 +40,37 @@ fn failed(error: &io::Error) -> Failure {
     Failure::new(Status::Panicked, format!("a trace in memory: {error}"))
 }
 
+/// What is unless the application says otherwise.
+pub(crate) fn default_info(address: &ServerAddress) -> TraceInfo {
+    TraceInfo::new(address.to_string()).with_program(PROGRAM)
+}
+
+/// What the recordings that begin from now on say: `origin`, the milliseconds since 1970 at time 0 of the pool (0: unknown),
+/// so that times can be shown as those of a clock; and the name of the `program` (null: this library's).
+///
+/// # Safety
+///
+/// The pointers are valid, as the header says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cenote_trace_describe(
+    pool: *mut Pool,
+    origin: i64,
+    program: *const c_char,
+) -> Status {
+    call(|| {
+        // SAFETY: the caller's promise.
+        let program = unsafe { optional_text(program, "the program")? };
+        with(pool, |inner| {
+            let info = default_info(&inner.address).with_origin(origin);
+            inner.trace_info = match program {
+                Some(program) => info.with_program(program),
+                None => info,
+            };
+            Ok(())
+        })
+    })
+}
+
 /// Begins to record every input of the pool, and with `actions` not 0 every action, from its present state on. Read the
 /// trace now and then (`cenote_trace_read`): the memory for it is bounded, and inputs that it has no room for are
 /// only counted. A trace has no payload and no waiter; of causes it has stage, kind, labels and text.
@@ -49,7 +82,7 @@ pub extern "C" fn cenote_trace_start(pool: *mut Pool, actions: u32) -> Status {
             if let Trace::Running(_) = inner.trace {
                 return Err(Failure::new(Status::Nothing, "the pool is being recorded already"));
             }
-            let info = TraceInfo::new(inner.address.to_string()).with_program(PROGRAM);
+            let info = inner.trace_info.clone();
             inner.machine.begin_journal(JournalOptions::default().with_actions(actions != 0));
             inner.trace = Trace::Running(Box::new(TraceWriter::new(Vec::new(), info)));
             Ok(())

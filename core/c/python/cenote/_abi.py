@@ -559,6 +559,7 @@ FUNCTIONS: dict[str, list[Any]] = {
     "cenote_next_deadline": [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p],
     "cenote_is_filled": [ctypes.c_void_p, ctypes.c_void_p],
     "cenote_needs_now": [ctypes.c_void_p, ctypes.c_void_p],
+    "cenote_trace_describe": [ctypes.c_void_p, ctypes.c_int64, ctypes.c_char_p],
     "cenote_trace_start": [ctypes.c_void_p, ctypes.c_uint32],
     "cenote_trace_stop": [ctypes.c_void_p],
     "cenote_enter_stage": [ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint64, ctypes.c_uint32],

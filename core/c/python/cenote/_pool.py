@@ -370,6 +370,10 @@ class Pool:
 
     # Traces.
 
+    def trace_describe(self, origin: int, program: str) -> None:
+        """What the recordings that begin from now on say: the milliseconds since 1970 at time 0, and the program."""
+        _check(_library.cenote_trace_describe(self._handle, origin, _bytes(program)))
+
     def trace_start(self, actions: bool = True) -> None:
         """Begins to record every input, and with ``actions`` every action."""
         _check(_library.cenote_trace_start(self._handle, actions))

@@ -3,9 +3,11 @@
 import itertools
 import logging
 import os
+import time
 from datetime import datetime, timezone
 from pathlib import Path
 
+import pymongo
 from pymongo.lock import _create_lock
 
 from ._pool import Pool
@@ -18,8 +20,8 @@ class Recording:
     """What happens to a pool, in a new file of a folder, from now on."""
 
     def __init__(self, machine: Pool, folder: Path) -> None:
-        time = datetime.now(timezone.utc).strftime("%Y%m%dT%H%M%S.%f")[:-3]
-        self._path = folder / f"cenote-{time}Z-{os.getpid()}-{next(_numbers)}-recording.bson"
+        begin = datetime.now(timezone.utc).strftime("%Y%m%dT%H%M%S.%f")[:-3]
+        self._path = folder / f"cenote-{begin}Z-{os.getpid()}-{next(_numbers)}-recording.bson"
         # Without a buffer, of which a forked child would have a copy.
         self._file = open(os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb", buffering=0)
         self._machine = machine
@@ -28,6 +30,8 @@ class Recording:
         self._has_failed = False
         # Held while the next part is taken and written.
         self.lock = _create_lock()
+        origin = (time.time_ns() - time.monotonic_ns()) // 1_000_000
+        machine.trace_describe(origin, f"PyMongo {pymongo.version}")
         machine.trace_start()
 
     @classmethod

@@ -64,13 +64,15 @@ class Machine(unittest.TestCase):
         self.assertTrue(self.pool.is_filled())
 
     def test_a_trace_is_recorded(self) -> None:
+        self.pool.trace_describe(1_700_000_000_000, "shop 1.2")
         self.pool.trace_start()
         self.pool.ready(1)
         self.pool.enter_stage(2, 1, cenote.CauseStage.TLS_IO)
         self.pool.trace_stop()
         trace = self.pool.trace_read()
         self.assertGreater(len(trace), 100)
-        self.assertIn(b"tlsIo", trace)
+        for told in (b"tlsIo", b"shop 1.2", (1_700_000_000_000).to_bytes(8, "little")):
+            self.assertIn(told, trace)
 
     def test_mistakes_are_errors(self) -> None:
         def status(call: object, *arguments: object) -> Status:
