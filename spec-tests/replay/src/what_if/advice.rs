@@ -188,7 +188,7 @@ impl Workload {
         let minute = self.busiest(MINUTE);
         let need = |situation: Situation| {
             let workload = if situation.is_busiest_minute { &minute } else { self };
-            let callers = Assumptions::new(by, &Fit::of(workload));
+            let callers = Assumptions::new(workload, by, &Fit::of(workload));
             let assumptions = Assumptions { load: situation.load, draws: DRAWS, seed, ..callers };
             let need = Search { workload, goal, assumptions }.need();
             match (need, server) {

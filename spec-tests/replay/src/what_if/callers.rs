@@ -1,10 +1,14 @@
 //! The callers and the server of a trace, before a pool with other options.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use cenote_core::pool::{Instant, PoolOptions};
 
+use super::Assumptions;
+use super::followers::{self, has_failed};
 use super::run::{Ask, Clear, Due, Event, Opening, Use, World};
+use super::server::in_use_at_begin;
 use super::settings::Change;
 use super::workload::{Fate, Request, Workload};
 use crate::random::SplitMix;
@@ -19,12 +23,23 @@ pub(crate) struct Callers<'a> {
     requests: Vec<Repeated>,
     first: Vec<u32>,
     loop_: Option<Chains>,
-    /// Requests whose use ended, in order.
-    used: Vec<u32>,
-    /// Their times of use, ascending.
-    uses: Vec<Duration>,
+    /// Requests whose use ended, in order: nested ones, and others.
+    used: [Vec<u32>; 2],
+    /// Their times of use, ascending, without those that ended with a stall.
+    uses: Vec<(Duration, u32)>,
     patience: Patience,
     is_opened: Vec<bool>,
+    /// The server's limit, and how many connections were in use when each use of the trace began.
+    server: Option<(u32, Vec<u32>)>,
+    /// The part of the uses that leaks.
+    leaks: f64,
+    growth: f64,
+    /// Requests that failed and may be tried again, in order; and how often.
+    failed: Vec<u32>,
+    most_tries: u32,
+    /// The nested request of each use of the trace that has one, and of those that began and have not made it.
+    inner: BTreeMap<u32, u32>,
+    nested: BTreeMap<u32, u32>,
     /// Whether anything was drawn, so that another run would differ.
     pub(crate) has_drawn: bool,
 }
@@ -38,6 +53,8 @@ struct Repeated {
     next: Option<(u32, Duration)>,
     /// Whether its caller is ahead of the trace, and would not have come there.
     is_ahead: bool,
+    /// How often it was tried before.
+    tries: u32,
 }
 
 /// How long callers of a closed loop take until their next request.
@@ -52,6 +69,9 @@ const NEAR: usize = 64;
 /// Establishments repeat those of the trace in order, as long as they are not further away than this part of the trace.
 const SAME_TIME: u32 = 20;
 
+/// To draw one that is long enough.
+const TRIES: usize = 16;
+
 /// Of callers that are ahead of the trace.
 const LEAST_PAUSE: Duration = Duration::from_millis(1);
 
@@ -63,28 +83,51 @@ impl<'a> Callers<'a> {
     pub(crate) fn new(
         workload: &'a Workload,
         change: &'a Change,
-        callers: Option<u64>,
-        load: f64,
+        assumptions: &Assumptions,
         seed: u64,
     ) -> Self {
-        let used: Vec<_> = workload.uses().map(|(number, _)| number).collect();
-        let mut uses: Vec<_> = workload.uses().map(|(_, lasts)| lasts).collect();
+        let Assumptions { callers, growth, leaks, load, server, .. } = *assumptions;
+        let used = workload.uses().map(|(number, _)| number);
+        let (nested, others) = used.partition(|number| workload.nested.contains_key(number));
+        let is_whole = |(number, _): &(u32, _)| workload.stalls.cut(*number).is_none();
+        let uses = workload.uses().filter(is_whole).map(|(number, lasts)| (lasts, number));
+        let mut uses: Vec<_> = uses.collect();
         uses.sort_unstable();
         let repeat = |(of, request): (u32, &Request)| {
             let asked = request.asked;
-            Repeated { of, asked, next: None, is_ahead: false }
+            Repeated { of, asked, next: None, is_ahead: false, tries: 0 }
         };
+        let mut first: Vec<_> =
+            (workload.warm.held.len() as u32..workload.requests.len() as u32).collect();
+        first.retain(|number| !workload.nested.contains_key(number));
+        if callers.is_none() {
+            let retries: BTreeSet<_> = workload.retries.values().map(|(next, _)| next).collect();
+            first.retain(|number| !retries.contains(number));
+        }
+        let inner = workload.nested.iter().map(|(&inner, &(outer, _))| (outer, inner)).collect();
+        let (tries, most_tries) = followers::tries(&workload.retries);
+        let failed = (0..).zip(&workload.requests).filter(|(number, request)| {
+            has_failed(request) && tries.get(number).is_none_or(|it| *it < most_tries)
+        });
+        let failed = failed.map(|(number, _)| number).collect();
         let mut world = Self {
             workload,
             change,
             random: SplitMix(seed),
             requests: (0..).zip(&workload.requests).map(repeat).collect(),
-            first: (workload.warm.held.len() as u32..workload.requests.len() as u32).collect(),
+            first,
             loop_: None,
-            used,
+            used: [nested, others],
             uses,
             patience: Patience::of(workload),
             is_opened: vec![false; workload.openings.len()],
+            server: server.map(|limit| (limit, in_use_at_begin(workload))),
+            leaks: leaks * workload.leaks.map_or(0.0, |(_, rate)| rate),
+            growth,
+            failed,
+            most_tries,
+            inner,
+            nested: BTreeMap::new(),
             has_drawn: false,
         };
         if let Some(callers) = callers {
@@ -102,6 +145,7 @@ impl<'a> Callers<'a> {
         self.has_drawn = true;
         let mut ends: Vec<_> = (0..)
             .zip(&self.workload.requests)
+            .filter(|(number, _)| !self.workload.nested.contains_key(number))
             .filter_map(|(number, request)| Some((request.ended()?, number)))
             .collect();
         ends.sort_unstable();
@@ -112,8 +156,9 @@ impl<'a> Callers<'a> {
         let mut first = Vec::new();
         for &number in &self.first {
             let request = &self.workload.requests[number as usize];
-            while let Some((_, ended)) =
-                ends.next_if(|&(at, ended)| at <= request.asked && ended < number)
+            let stall = self.workload.stalls.at(request.asked);
+            let before = stall.map_or(request.asked, |(begin, _)| begin);
+            while let Some((_, ended)) = ends.next_if(|&(at, ended)| at <= before && ended < number)
             {
                 thinking.push(Some(ended));
             }
@@ -127,7 +172,9 @@ impl<'a> Callers<'a> {
             let since = ended.ended().unwrap_or(ended.asked);
             let pause = request.asked.saturating_since(since);
             self.requests[before as usize].next = Some((number, pause));
-            pauses[usize::from(!ended.was_served())].push((before, pause));
+            if stall.is_none() {
+                pauses[usize::from(!ended.was_served())].push((before, pause));
+            }
         }
         for pauses in &mut pauses {
             pauses.sort_unstable();
@@ -184,24 +231,64 @@ impl<'a> Callers<'a> {
         let (of, recorded) = self.recorded(request);
         let Repeated { next, is_ahead, .. } = self.requests[request as usize];
         let known = next.map(|(_, pause)| pause);
-        if known.is_some() && recorded.was_served() == was_served {
+        let same = known.filter(|_| recorded.was_served() == was_served);
+        let stall = next.filter(|_| same.is_some()).and_then(|(next, _)| self.stall_before(next));
+        if same.is_some() && stall.is_none() {
+            return same;
+        }
+        let length = self.loop_.as_ref()?.pauses[usize::from(!was_served)].len();
+        if length == 0 {
             return known;
         }
-        let pauses = &self.loop_.as_ref()?.pauses[usize::from(!was_served)];
-        if pauses.is_empty() {
-            return known;
-        }
-        let (length, place) = (pauses.len(), pauses.partition_point(|&(number, _)| number < of));
-        let place = self.near(length, place);
-        let drawn = self.loop_.as_ref()?.pauses[usize::from(!was_served)][place].1;
-        // A caller that made no other request until the end took at least that long.
-        let least = match (known, recorded.ended()) {
-            (None, Some(ended)) if !is_ahead => {
-                self.workload.end.saturating_since(ended) + Duration::from_nanos(1)
-            }
-            _ => Duration::ZERO,
+        // It was over some time during the stall; and a caller that made no other request until the end took longer.
+        let until = match (stall, known) {
+            (Some((begin, _)), _) => Some(begin),
+            (None, None) if !is_ahead => Some(self.workload.end + Duration::from_nanos(1)),
+            (None, _) => None,
         };
-        Some(drawn.max(least))
+        let ended = until.zip(recorded.ended());
+        let least = ended.map_or(Duration::ZERO, |(until, ended)| until.saturating_since(ended));
+        for _ in 0..TRIES {
+            let pauses = &self.loop_.as_ref()?.pauses[usize::from(!was_served)];
+            let place = pauses.partition_point(|&(number, _)| number < of);
+            let place = self.near(length, place);
+            let drawn = self.loop_.as_ref()?.pauses[usize::from(!was_served)][place].1;
+            if drawn >= least && stall.and(known).is_none_or(|most| drawn <= most) {
+                return Some(drawn);
+            }
+        }
+        Some(known.unwrap_or(least))
+    }
+
+    /// The stall with which a request of the trace came.
+    fn stall_before(&self, request: u32) -> Option<(Instant, Instant)> {
+        let (_, recorded) = self.recorded(request);
+        self.workload.stalls.at(recorded.asked)
+    }
+
+    /// The next try of a request that failed: its own if it failed in the trace, too, or that of another one.
+    fn retry(&mut self, request: u32, now: Instant) -> Option<(Instant, u32)> {
+        let (mut failed, _) = self.recorded(request);
+        let tries = self.requests[request as usize].tries + 1;
+        if tries > self.most_tries {
+            return None;
+        }
+        let place = self.failed.binary_search(&failed);
+        if let (Err(place), false) = (place, self.workload.retries.is_empty()) {
+            let place = self.near(self.failed.len(), place);
+            failed = self.failed[place];
+        }
+        let &(of, after) = self.workload.retries.get(&failed)?;
+        let at = self.workload.stalls.awake(now + after);
+        let number = self.add(of, at);
+        self.requests[number as usize].tries = tries;
+        Some((at, number))
+    }
+
+    /// One more request that repeats one of the trace.
+    fn add(&mut self, of: u32, asked: Instant) -> u32 {
+        self.requests.push(Repeated { of, asked, next: None, is_ahead: false, tries: 0 });
+        self.requests.len() as u32 - 1
     }
 
     /// A request of a caller that is ahead of the trace.
@@ -211,10 +298,54 @@ impl<'a> Callers<'a> {
         let counted = self.workload.requests.len() - least;
         let place = self.near(counted, of as usize - least.min(of as usize));
         let of = (least + place) as u32;
+        let of = self.workload.nested.get(&of).map_or(of, |&(outer, _)| outer);
         let number = self.requests.len() as u32;
         let asked = self.workload.requests[of as usize].asked;
-        self.requests.push(Repeated { of, asked, next: None, is_ahead: true });
+        self.requests.push(Repeated { of, asked, next: None, is_ahead: true, tries: 0 });
         number
+    }
+
+    /// The request of the trace whose use this one repeats: itself, or one that is drawn. `None`: it leaks.
+    fn like(&mut self, request: u32) -> Option<u32> {
+        let (of, recorded) = self.recorded(request);
+        match recorded.fate {
+            Fate::Served(_) => Some(self.whole(of)),
+            Fate::Held(so_far) if self.workload.leaks.is_some_and(|(least, _)| so_far >= least) => {
+                None
+            }
+            Fate::Held(so_far) => self.longer(so_far, Duration::MAX),
+            Fate::Cancelled | Fate::Failed | Fate::Waiting => {
+                let leaks = self.leaks > 0.0 && self.random.part() < self.leaks;
+                let kind = usize::from(!self.workload.nested.contains_key(&of));
+                let used = &self.used[kind];
+                if leaks || used.is_empty() {
+                    return None;
+                }
+                let (length, place) = (used.len(), used.partition_point(|&it| it < of));
+                let place = self.near(length, place);
+                Some(self.whole(self.used[kind][place]))
+            }
+        }
+    }
+
+    /// Itself; for one that ended with a stall one of those that ended as long after they had begun as some time in the stall.
+    fn whole(&mut self, request: u32) -> u32 {
+        let Some(so_far) = self.workload.stalls.cut(request) else { return request };
+        let recorded = &self.workload.requests[request as usize];
+        let ended = recorded.ended().unwrap_or(recorded.asked);
+        let at_most = ended.saturating_since(recorded.answered());
+        self.longer(so_far, at_most).unwrap_or(request)
+    }
+
+    /// One of the uses that lasted for longer than one time, and at most for the other.
+    fn longer(&mut self, than: Duration, at_most: Duration) -> Option<u32> {
+        let from = self.uses.partition_point(|&(lasts, _)| lasts <= than);
+        let to = self.uses.partition_point(|&(lasts, _)| lasts <= at_most);
+        if from >= to {
+            return None;
+        }
+        self.has_drawn = true;
+        Some(self.uses[from + self.random.below((to - from) as u64) as usize].1)
     }
 }
 
@@ -241,33 +372,32 @@ impl World for Callers<'_> {
         Ask { limit: recorded.limit, patience, purpose: recorded.purpose }
     }
 
-    fn serve(&mut self, request: u32, _now: Instant) -> Use {
-        let (of, recorded) = self.recorded(request);
-        let drawn = |lasts| Use { lasts, failure: None, clear: None };
-        match &recorded.fate {
-            Fate::Served(used) => used.clone(),
-            Fate::Held(so_far) => {
-                let longer = self.uses.partition_point(|use_| use_ <= so_far);
-                let more = (self.uses.len() - longer) as u64;
-                if more == 0 {
-                    return drawn(None);
-                }
-                self.has_drawn = true;
-                drawn(Some(self.uses[longer + self.random.below(more) as usize]))
-            }
-            Fate::Cancelled | Fate::Failed | Fate::Waiting => {
-                if self.used.is_empty() {
-                    return drawn(None);
-                }
-                let (length, place) = (self.used.len(), self.used.partition_point(|&it| it < of));
-                let place = self.near(length, place);
-                let near = self.used[place];
-                match &self.workload.requests[near as usize].fate {
-                    Fate::Served(used) => Use { clear: None, ..used.clone() },
-                    Fate::Held(_) | Fate::Cancelled | Fate::Failed | Fate::Waiting => drawn(None),
-                }
-            }
+    fn serve(&mut self, request: u32, in_use: u32, now: Instant) -> Use {
+        let (of, _) = self.recorded(request);
+        let like = self.like(request);
+        let fate = like.map(|like| (like, &self.workload.requests[like as usize].fate));
+        let Some((like, Fate::Served(used))) = fate else {
+            return Use { lasts: None, failure: None, clear: None };
+        };
+        let clear = used.clear.filter(|_| like == of);
+        let mut used = Use { clear, ..used.clone() };
+        let Some(lasts) = &mut used.lasts else { return used };
+        if let Some(&inner) = self.inner.get(&like) {
+            let asked = self.workload.requests[inner as usize].asked;
+            *lasts = asked.saturating_since(self.workload.requests[like as usize].answered());
+            self.nested.insert(request, inner);
         }
+        if let Some((limit, recorded)) = &self.server {
+            let (before, now) = (recorded[like as usize].max(*limit), in_use.max(*limit));
+            *lasts = lasts.mul_f64((f64::from(now) / f64::from(before)).powf(self.growth));
+        }
+        *lasts = self.workload.stalls.awake(now + *lasts).saturating_since(now);
+        used
+    }
+
+    fn nested(&mut self, request: u32) -> Option<u32> {
+        let inner = self.nested.remove(&request)?;
+        Some(self.add(inner, self.workload.requests[inner as usize].asked))
     }
 
     fn open(&mut self, _number: u64, now: Instant) -> Opening {
@@ -289,11 +419,17 @@ impl World for Callers<'_> {
     }
 
     fn end(&mut self, request: u32, now: Instant, was_served: bool) -> Option<(Instant, u32)> {
-        self.loop_.as_ref()?;
+        let (of, _) = self.recorded(request);
+        if self.workload.nested.contains_key(&of) {
+            return None;
+        }
+        if self.loop_.is_none() {
+            return if was_served { None } else { self.retry(request, now) };
+        }
         let pause = self.pause(request, was_served)?;
         let next = self.requests[request as usize].next.map(|(next, _)| next);
         Some(match next {
-            Some(next) => (now + pause, next),
+            Some(next) => (self.workload.stalls.awake(now + pause), next),
             // One that fails at once and comes at once would do so for ever.
             None => (now + pause.max(LEAST_PAUSE), self.repeat_another(request)),
         })

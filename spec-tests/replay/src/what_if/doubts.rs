@@ -1,77 +1,73 @@
-//! Why a prediction may be wrong, as far as its trace shows.
+//! What a trace shows of its program and its server, and where it leaves open what would have happened.
 
-use std::collections::BTreeMap;
 use std::fmt::{self, Display, Formatter};
-use std::time::Duration;
 
-use cenote_core::pool::Instant;
-
-use super::workload::{Fate, Request};
 use super::{Assumptions, Change, Fit, Loop, Outcome, Prediction, ServerLimit, Setting, Workload};
 use crate::text::{counted, grouped};
 
-/// Why a prediction may be wrong.
+/// What a trace shows of its program or its server, and predictions take over.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
-pub enum Doubt {
-    /// So many connections look leaked. More will be.
-    Leak(usize),
+pub enum Finding {
+    /// So many connections look leaked, and one use in this many.
+    Leaks(usize, u64),
     /// The server is the limit: with more in use each takes longer.
     Server(ServerLimit),
-    /// Nearly all of maxPoolSize was in use all the time: how the server takes to more or fewer is not known.
-    Full,
-    /// So many requests followed a failed one at once: they would not come if that were served.
+    /// So many requests followed a failed one at once.
     Retries(usize),
-    /// So often nothing happened for a while, and then several uses ended at once: they took less time than it seems.
+    /// So many requests were made during a use that ended with them.
+    Nested(usize),
+    /// So often nothing happened for a while, and then several uses ended at once.
     Stalls(usize),
     /// So many requests have no end in the events, although later ones were served.
     Unended(u64),
 }
 
-impl Doubt {
+impl Finding {
     /// In a word.
     pub const fn name(&self) -> &'static str {
         match self {
-            Self::Leak(_) => "leaks",
+            Self::Leaks(..) => "leaks",
             Self::Server(_) => "server",
-            Self::Full => "full",
             Self::Retries(_) => "retries",
+            Self::Nested(_) => "nested",
             Self::Stalls(_) => "stalls",
             Self::Unended(_) => "no end",
         }
     }
 }
 
-impl Display for Doubt {
+impl Display for Finding {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match *self {
-            Self::Leak(leaked) => write!(
+            Self::Leaks(leaked, one_in) => write!(
                 f,
-                "{} leaked (cenote explain --leaks lists them): if so, more will be, which is not predicted, and no size \
+                "{} leaked (cenote explain --leaks lists them): one use in {} leaks, is assumed to go on so, and no size \
                  cures that",
-                counted(leaked as u64, "connection looks", "connections look")
+                counted(leaked as u64, "connection looks", "connections look"),
+                grouped(one_in)
             ),
             Self::Server(limit) => write!(
                 f,
-                "finishes no more than {} uses a second, from {} on: with more in use each takes longer, \
-                 which is not predicted",
+                "finishes no more than {} uses a second, from {} on: with more in use each takes longer, and is \
+                 assumed to",
                 grouped(limit.per_second.round() as u64),
                 counted(limit.connections.into(), "connection in use", "connections in use")
             ),
-            Self::Full => f.write_str(
-                "all connections were in use nearly all the time: how the server takes to more, or fewer, is \
-                 not seen; record with a larger pool",
-            ),
             Self::Retries(retries) => write!(
                 f,
-                "{} came at once after one that failed, as if it were tried again; predicted they come \
-                 whether it fails or not",
+                "{} came at once after one that failed: it is assumed to be tried again, if it fails",
                 counted(retries as u64, "request", "requests")
+            ),
+            Self::Nested(nested) => write!(
+                f,
+                "{} came during a use that ended with it: that use is assumed to wait for it",
+                counted(nested as u64, "request", "requests")
             ),
             Self::Stalls(stalls) => write!(
                 f,
-                "{} nothing happened for a while, and then several uses ended at once: if the program stood \
-                 still, they took less time than it seems",
+                "{} nothing happened for a while, and then several uses ended at once: the program is assumed to \
+                 stand still then",
                 counted(stalls as u64, "time", "times")
             ),
             Self::Unended(unended) => write!(
@@ -83,140 +79,184 @@ impl Display for Doubt {
     }
 }
 
+/// What the trace of a prediction does not show, although it makes a difference.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Doubt {
+    /// Whether callers come again.
+    Callers,
+    /// When connections leak.
+    Leaks,
+    /// What callers do that wait for longer than any did.
+    Patience,
+    /// Whether uses take longer with more connections in use.
+    Server,
+    /// How connections are used.
+    Uses,
+}
+
+impl Doubt {
+    /// All.
+    pub const ALL: [Self; 5] =
+        [Self::Callers, Self::Leaks, Self::Patience, Self::Server, Self::Uses];
+
+    /// In a word.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Callers => "callers",
+            Self::Leaks => "leaks",
+            Self::Patience => "patience",
+            Self::Server => "server",
+            Self::Uses => "uses",
+        }
+    }
+}
+
+/// What the trace cannot show.
+impl Display for Doubt {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Callers => "whether callers come again (assume it with --callers)",
+            Self::Leaks => "when connections leak",
+            Self::Patience => "how long callers wait, and whether they try again: hardly any had to",
+            Self::Uses => "how connections are used: hardly any was checked in",
+            Self::Server => {
+                "whether the server is as fast with so many connections in use (record with a larger pool)"
+            }
+        })
+    }
+}
+
 /// With less evidence of a closed loop, if there is some, either loop may be true.
 const UNSURE: f64 = 20.0;
 
 /// Of maxPoolSize, on average.
 const FULL: f64 = 0.9;
 
+/// A server's limit that is nearer to the largest number in use is not seen.
+const NEARLY: f64 = 0.9;
+
+/// Where that is in doubt, uses may grow more than in proportion.
+const STEEP: f64 = 1.1;
+
+/// Fewer than one in this many failures show nothing of their callers.
+const RARE: u64 = 500;
+
+/// Fewer uses show nothing of the others.
+const FEW_USES: usize = 64;
+
+/// Of what is assumed otherwise.
+const DRAWS: u64 = 3;
+
 impl Workload {
-    /// Why its predictions may be wrong.
-    pub fn doubts(&self, fit: &Fit) -> Vec<Doubt> {
-        let leaked = Some(self.leaked()).filter(|leaked| *leaked > 0);
+    /// What it shows, and its predictions take over.
+    pub fn findings(&self, fit: &Fit) -> Vec<Finding> {
+        let retries = Some(self.retries.len()).filter(|it| *it > 0 && fit.better == Loop::Open);
+        let stalls = Some(self.stalls.count()).filter(|it| *it > 0);
+        let nested = Some(self.nested.len()).filter(|it| *it > 0);
+        let leaks = self.leaks.map(|(_, rate)| Finding::Leaks(self.leaked(), rate.recip() as u64));
+        let findings = [
+            leaks,
+            ServerLimit::of(self).map(Finding::Server),
+            retries.map(Finding::Retries),
+            nested.map(Finding::Nested),
+            stalls.map(Finding::Stalls),
+            Some(self.unended).filter(|it| *it > 0).map(Finding::Unended),
+        ];
+        findings.into_iter().flatten().collect()
+    }
+
+    /// What would have happened by these assumptions, and by others that the trace does not rule out: a range if that is of
+    /// use, and a doubt if it is not. Without a `fit` the loop is certain.
+    pub fn foresee(&self, change: &Change, assumed: &Assumptions, fit: Option<&Fit>) -> Prediction {
+        let mut prediction = self.predict(change, assumed);
+        for (doubt, other) in self.alternatives(assumed, fit) {
+            let other = self.predict(change, &Assumptions { draws: DRAWS, ..other });
+            if !differ(&prediction, &other) {
+                continue;
+            }
+            let mut both = prediction.clone();
+            both.outcomes.extend(other.outcomes);
+            if is_narrow(&both) {
+                prediction = both;
+            } else if !prediction.doubts.contains(&doubt) {
+                prediction.doubts.push(doubt);
+            }
+        }
+        if self.leaks.is_some() && prediction.doubts.is_empty() && !is_narrow(&prediction) {
+            prediction.doubts.push(Doubt::Leaks);
+        }
+        if self.hides_patience(&prediction) {
+            prediction.doubts.push(Doubt::Patience);
+        }
+        let uses = self.uses().count();
+        if uses < FEW_USES && 2 * uses < self.counted().len() {
+            prediction.doubts.push(Doubt::Uses);
+        }
+        prediction
+    }
+
+    /// Other assumptions that the trace does not rule out.
+    fn alternatives(&self, assumed: &Assumptions, fit: Option<&Fit>) -> Vec<(Doubt, Assumptions)> {
+        let mut others = Vec::new();
+        let unsure = match (self.nested.len(), self.stalls.count()) {
+            (1.., _) => f64::INFINITY,
+            (0, 1..) => 10.0 * UNSURE,
+            (0, 0) => UNSURE,
+        };
+        if let Some(fit) = fit.filter(|fit| (0.0..unsure).contains(&fit.evidence)) {
+            let callers = if assumed.callers.is_some() { None } else { Some(fit.callers) };
+            others.push((Doubt::Callers, Assumptions { callers, ..*assumed }));
+        }
+        if self.leaks.is_some() {
+            let otherwise = |leaks| (Doubt::Leaks, Assumptions { leaks, ..*assumed });
+            others.extend([0.0, 2.0].map(otherwise));
+        }
+        if let Some(server) = assumed.server.or_else(|| self.hidden_limit()) {
+            let server = Some(server);
+            others.push((Doubt::Server, Assumptions { server, growth: STEEP, ..*assumed }));
+        }
+        others
+    }
+
+    /// Whether callers fail, or wait for longer than any did without a limit, and hardly any failed in the trace.
+    fn hides_patience(&self, prediction: &Prediction) -> bool {
+        let failed = |it: &Outcome| it.timed_out + it.failed + it.shed;
+        let (recorded, few) = (self.recorded(), self.recorded().requests() / RARE);
+        let is_limited = self.options().wait_queue_timeout.is_some()
+            || self.counted().iter().any(|request| request.limit.is_some());
+        let waits_longer = prediction.median(|it| it.wait(990)) > recorded.wait(1000);
+        failed(recorded) <= few
+            && (prediction.median(failed) > failed(recorded) + few.min(5)
+                || waits_longer && !is_limited)
+    }
+
+    /// A limit that the server may have, although the trace does not show it.
+    fn hidden_limit(&self) -> Option<u32> {
         let size = Setting::MaxPoolSize.of(self.options()) as f64;
         let is_full = size > 0.0 && self.recorded().mean_in_use > FULL * size;
-        let retries = Some(self.retries()).filter(|it| *it > 0 && fit.better == Loop::Open);
-        let stalls =
-            Some(self.stalls()).filter(|it| *it >= STALLS.max(self.requests.len() / STALLS_PER));
-        let doubts = [
-            leaked.map(Doubt::Leak),
-            ServerLimit::of(self).map(Doubt::Server),
-            is_full.then_some(Doubt::Full),
-            retries.map(Doubt::Retries),
-            stalls.map(Doubt::Stalls),
-            Some(self.unended).filter(|it| *it > 0).map(Doubt::Unended),
-        ];
-        doubts.into_iter().flatten().collect()
-    }
-
-    /// Whether the trace does not show if callers come again, and a prediction depends on it: that of the other loop is then
-    /// another one.
-    pub fn depends_on_loop(
-        &self,
-        change: &Change,
-        fit: &Fit,
-        prediction: &Prediction,
-        seed: u64,
-    ) -> bool {
-        let is_known = !(0.0..UNSURE).contains(&fit.evidence);
-        let other = || Assumptions { seed, ..Assumptions::new(fit.better.other(), fit) };
-        !is_known && differ(prediction, &self.predict(change, &other()))
-    }
-
-    /// How many requests came so soon after another one had failed that it cannot be chance; 0 if those may.
-    fn retries(&self) -> usize {
-        let mut asked: Vec<_> = self.counted().iter().map(|request| request.asked).collect();
-        asked.sort_unstable();
-        let failed = self
-            .counted()
-            .iter()
-            .filter(|request| matches!(request.fate, Fate::Failed | Fate::Cancelled));
-        let failed: Vec<_> = failed.filter_map(Request::ended).collect();
-        let between = |from: u64, to: u64| {
-            let place = |nanos| asked.partition_point(|asked| asked.as_nanos() <= nanos);
-            place(to) - place(from)
-        };
-        // Twice those soon after a failure, and those of two such times beside it.
-        let soon = AT_ONCE.as_nanos() as u64;
-        let (mut seen, mut chance) = (0, 0);
-        for at in failed.iter().map(|at| at.as_nanos()) {
-            seen += 2 * between(at.saturating_sub(1), at + soon);
-            chance += between(at.saturating_sub(5 * soon), at.saturating_sub(4 * soon));
-            chance += between(at + 4 * soon, at + 5 * soon);
-        }
-        let more = seen.saturating_sub(chance) / 2;
-        let is_chance = (more as f64) < 3.0 * (chance as f64).sqrt() + failed.len() as f64 / 10.0;
-        // Each is counted for each that failed just before it.
-        if is_chance { 0 } else { more.min(failed.len()) }
-    }
-
-    /// How often nothing happened for long while connections were in use, and then half of their uses ended at once, although
-    /// they had not begun together.
-    fn stalls(&self) -> usize {
-        // How many uses begin at a time, and when those began that end then.
-        let mut changes: BTreeMap<Instant, (usize, Vec<Instant>)> = BTreeMap::new();
-        for request in &self.requests {
-            changes.entry(request.asked).or_default();
-            if let (true, Some(ended)) = (request.was_served(), request.ended()) {
-                changes.entry(request.answered()).or_default().0 += 1;
-                changes.entry(ended).or_default().1.push(request.answered());
-            }
-        }
-        let requests = (self.requests.len() as u32).max(1);
-        let silence = (self.duration() / requests * SILENCE).max(LEAST_SILENCE);
-        let (mut in_use, mut last, mut stalls) = (0, self.start, 0);
-        let mut woken: Option<Awakening> = None;
-        for (at, (begin, ended)) in changes {
-            if in_use >= 2 && at.saturating_since(last) >= silence {
-                woken = Some(Awakening { at, least: 2.max(in_use / 2), ended: Vec::new() });
-            }
-            in_use = in_use + begin - ended.len();
-            last = at;
-            let Some(awakening) = &mut woken else { continue };
-            awakening.ended.extend(ended);
-            if at.saturating_since(awakening.at) > AT_ONCE {
-                woken = None;
-            } else if awakening.ended.len() >= awakening.least {
-                stalls += usize::from(!awakening.began_together());
-                woken = None;
-            }
-        }
-        stalls
+        let (least, most) = (ServerLimit::least(self), self.recorded().most_in_use);
+        (is_full || f64::from(least) <= NEARLY * f64::from(most)).then_some(least)
     }
 }
 
-/// After a silence.
-struct Awakening {
-    at: Instant,
-    /// How many uses have to end.
-    least: usize,
-    /// When those began that have.
-    ended: Vec<Instant>,
+/// Whether its ranges are of use: none ends at more than three times its beginning.
+fn is_narrow(prediction: &Prediction) -> bool {
+    let is_narrow = |of: fn(&Outcome) -> f64, few: f64| {
+        let (least, most) = prediction.range(of);
+        most <= (3.0 * least).max(few)
+    };
+    is_narrow(|it| it.timed_out as f64, 3.0)
+        && is_narrow(|it| it.served as f64, 0.0)
+        && is_narrow(|it| it.wait(990).as_secs_f64(), 0.000_1)
 }
-
-impl Awakening {
-    fn began_together(&self) -> bool {
-        let (first, last) = (self.ended.iter().min(), self.ended.iter().max());
-        first.zip(last).is_none_or(|(first, last)| last.saturating_since(*first) <= AT_ONCE)
-    }
-}
-
-/// Soon after something else, whatever threads do.
-const AT_ONCE: Duration = Duration::from_millis(2);
-/// As long as so many requests take on average.
-const SILENCE: u32 = 8;
-const LEAST_SILENCE: Duration = Duration::from_millis(5);
-/// Fewer are chance; and fewer than one for so many requests.
-const STALLS: usize = 3;
-const STALLS_PER: usize = 1000;
 
 /// Whether they are not the same answer.
 fn differ(one: &Prediction, other: &Prediction) -> bool {
-    let count = |of: fn(&Outcome) -> u64| one.median(of).abs_diff(other.median(of)) as f64;
-    let timed_out = |outcome: &Outcome| outcome.timed_out;
-    let served = |outcome: &Outcome| outcome.served;
-    let p99 = |it: &Prediction| it.median(|outcome| outcome.wait(990)).as_secs_f64();
-    count(timed_out) > (0.2 * one.median(timed_out) as f64).max(6.0)
-        || count(served) > 0.1 * one.median(served) as f64
-        || (p99(one) - p99(other)).abs() > 0.4 * p99(one)
+    let differ = |of: fn(&Outcome) -> f64, part: f64, few: f64| {
+        let (one, other) = (one.median(of), other.median(of));
+        (one - other).abs() > (part * one).max(few)
+    };
+    differ(|it| it.timed_out as f64, 0.15, 4.0)
+        || differ(|it| it.served as f64, 0.1, 0.0)
+        || differ(|it| it.wait(990).as_secs_f64(), 0.3, 0.000_1)
 }

@@ -7,8 +7,10 @@ use cenote_check::{Options, Unreadable};
 use cenote_core::pool::{Instant, PoolOptions, Purpose, WaiterId};
 use cenote_core::trace::Cause;
 
+use super::followers::Followers;
 use super::outcome::{Answer, Level, Tally};
 use super::run::{Clear, Event, FailedOpening, Opening, Use, Warm};
+use super::stalls::Stalls;
 use super::workload::{Fate, Request, Source, Workload};
 use crate::explain::{self, Failure, ToldPool, ToldRequest, read_events};
 
@@ -26,7 +28,7 @@ impl Workload {
         let end = told.closed.unwrap_or(told.now);
         let shown = shown(&told);
         let first = told.changes.first().map(|(_, first)| *first);
-        Ok(Self {
+        let workload = Self {
             source: Source { address: Some(address.to_string()), origin: 0, others },
             start: told.start,
             end,
@@ -40,7 +42,12 @@ impl Workload {
             unended: told.unended,
             lost: false,
             leaked: told.finish(&address, None).leaked().count(),
-        })
+            leaks: None,
+            stalls: Stalls::default(),
+            retries: Followers::new(),
+            nested: Followers::new(),
+        };
+        Ok(workload.examined())
     }
 }
 

@@ -24,13 +24,6 @@ impl Loop {
             Self::Closed => "closed",
         }
     }
-
-    pub(super) const fn other(self) -> Self {
-        match self {
-            Self::Open => Self::Closed,
-            Self::Closed => Self::Open,
-        }
-    }
 }
 
 impl FromStr for Loop {
@@ -93,8 +86,9 @@ struct Windows {
 struct Window {
     /// The number at each request.
     made: Vec<u64>,
-    /// On average over time.
+    /// On average over the time in which the program did not stand still.
     mean: f64,
+    time: f64,
     /// Between its requests, in seconds.
     gaps: Vec<f64>,
 }
@@ -122,14 +116,19 @@ impl Windows {
                 let begins_next = workload.start.as_nanos() + (place as u64 + 1) * length;
                 let until =
                     if place + 1 == count { at } else { at.min(Instant::from_nanos(begins_next)) };
-                windows[place].mean +=
-                    until.saturating_since(now).as_nanos() as f64 * outstanding as f64;
+                if workload.stalls.at(at).is_none() {
+                    windows[place].mean +=
+                        until.saturating_since(now).as_nanos() as f64 * outstanding as f64;
+                    windows[place].time += until.saturating_since(now).as_nanos() as f64;
+                }
                 now = until;
             }
             let place = (at.saturating_since(workload.start).as_nanos() as u64 / length) as usize;
             if is_made {
                 let window = &mut windows[place.min(count - 1)];
-                window.made.push(outstanding);
+                if workload.stalls.at(at).is_none() {
+                    window.made.push(outstanding);
+                }
                 let gap = last_made.map(|last| at.saturating_since(last).as_secs_f64());
                 window.gaps.extend(gap);
                 last_made = Some(at);
@@ -140,7 +139,7 @@ impl Windows {
             }
         }
         for window in &mut windows {
-            window.mean /= length as f64;
+            window.mean /= window.time.max(1.0);
         }
         Self { windows, most }
     }
@@ -186,7 +185,8 @@ const MOST_STEPS: u32 = 8;
 /// When requests are made and when they end, in order.
 fn changes(workload: &Workload) -> Vec<(Instant, bool)> {
     let mut changes = Vec::with_capacity(workload.requests.len() * 2);
-    for request in &workload.requests {
+    let numbered = (0..).zip(&workload.requests);
+    for (_, request) in numbered.filter(|(number, _)| !workload.nested.contains_key(number)) {
         changes.push((request.asked, true));
         // Each ends after it was made, even if that took no time.
         let least = request.asked + Duration::from_nanos(1);

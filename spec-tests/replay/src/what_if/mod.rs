@@ -14,10 +14,12 @@ mod callers;
 mod doubts;
 mod events;
 mod fit;
+mod followers;
 mod outcome;
 pub(crate) mod run;
 mod server;
 mod settings;
+mod stalls;
 pub mod validation;
 mod workload;
 
@@ -29,7 +31,7 @@ use cenote_core::trace::{JournalOptions, TraceInfo};
 
 pub use self::advice::{Advice, Goal, Need, Situation};
 pub use self::callers::ASSUMED_OPENING;
-pub use self::doubts::Doubt;
+pub use self::doubts::{Doubt, Finding};
 pub use self::fit::{Fit, Loop};
 pub use self::outcome::Outcome;
 pub use self::server::ServerLimit;
@@ -44,6 +46,12 @@ use crate::record::RecordedRun;
 pub struct Assumptions {
     /// How callers come; `Some` number of callers in a closed loop.
     pub callers: Option<u64>,
+    /// With more connections in use than this each use takes longer in proportion.
+    pub server: Option<u32>,
+    /// That proportion to this power.
+    pub growth: f64,
+    /// How many times as many uses leak as in the trace.
+    pub leaks: f64,
     /// How many times as many callers there are as in the trace: 1 or more.
     pub load: f64,
     /// How often what the trace does not show is drawn.
@@ -57,12 +65,20 @@ impl Assumptions {
     pub const DRAWS: u64 = 9;
 
     /// The callers of the trace, in this loop.
-    pub fn new(by: Loop, fit: &Fit) -> Self {
+    pub fn new(workload: &Workload, by: Loop, fit: &Fit) -> Self {
         let callers = match by {
             Loop::Open => None,
             Loop::Closed => Some(fit.callers),
         };
-        Self { callers, load: 1.0, draws: Self::DRAWS, seed: 0 }
+        Self {
+            callers,
+            server: ServerLimit::of(workload).map(|limit| limit.connections),
+            growth: 1.0,
+            leaks: 1.0,
+            load: 1.0,
+            draws: Self::DRAWS,
+            seed: 0,
+        }
     }
 }
 
@@ -70,17 +86,23 @@ impl Assumptions {
 #[derive(Clone, Debug)]
 pub struct Prediction {
     outcomes: Vec<Outcome>,
+    doubts: Vec<Doubt>,
 }
 
 impl Prediction {
     /// What happened, as if it were predicted.
     pub fn certain(outcome: Outcome) -> Self {
-        Self { outcomes: vec![outcome] }
+        Self { outcomes: vec![outcome], doubts: Vec::new() }
     }
 
     /// The outcomes of the draws: at least one.
     pub fn outcomes(&self) -> &[Outcome] {
         &self.outcomes
+    }
+
+    /// What its trace cannot show, and makes a difference.
+    pub fn doubts(&self) -> &[Doubt] {
+        &self.doubts
     }
 
     /// The median of a number.
@@ -118,7 +140,7 @@ impl Workload {
                 break;
             }
         }
-        Prediction { outcomes }
+        Prediction { outcomes, doubts: Vec::new() }
     }
 
     /// Writes a trace of what would have happened, of the first draw.
@@ -158,9 +180,8 @@ impl Workload {
         assumptions: &Assumptions,
         draw: u64,
     ) -> (Outcome, bool) {
-        let Assumptions { callers, load, seed, .. } = *assumptions;
-        let seed = seed.wrapping_add(draw.wrapping_mul(0x9e37_79b9));
-        let mut world = Callers::new(self, change, callers, load, seed);
+        let seed = assumptions.seed.wrapping_add(draw.wrapping_mul(0x9e37_79b9));
+        let mut world = Callers::new(self, change, assumptions, seed);
         let outcome = run::run(machine, &mut world, &self.warm, self.start, self.end);
         (outcome, world.has_drawn)
     }

@@ -28,6 +28,8 @@ pub struct Outcome {
     pub mean_open: f64,
     /// The average number of connections in use.
     pub mean_in_use: f64,
+    /// The largest number of connections in use at once.
+    pub most_in_use: u32,
     /// How long each request waited for its outcome, ascending.
     waits: Vec<Duration>,
     /// The same of those that were served.
@@ -168,6 +170,7 @@ impl Tally {
         self.pass(at);
         self.level = level;
         self.outcome.peak = self.outcome.peak.max(level.open);
+        self.outcome.most_in_use = self.outcome.most_in_use.max(level.in_use);
     }
 
     pub(crate) fn finish(mut self, end: Instant) -> Outcome {

@@ -22,8 +22,11 @@ pub(crate) trait World {
     /// How a request is made.
     fn request(&mut self, request: u32) -> Ask;
 
-    /// How a request that was served uses its connection.
-    fn serve(&mut self, request: u32, now: Instant) -> Use;
+    /// How a request that was served uses its connection, one of those in use.
+    fn serve(&mut self, request: u32, in_use: u32, now: Instant) -> Use;
+
+    /// The request that the caller of this one makes at the end of its use, and whose end it waits for before it checks in.
+    fn nested(&mut self, request: u32) -> Option<u32>;
 
     /// How a connection is established.
     fn open(&mut self, number: u64, now: Instant) -> Opening;
@@ -176,6 +179,8 @@ struct Run<'a, M, W> {
     requests: Vec<u32>,
     pending: BTreeMap<ConnId, Opening>,
     in_use: BTreeMap<ConnId, (WaiterId, Use)>,
+    /// What is checked in at the end of a nested request.
+    outer: BTreeMap<u32, (ConnId, WaiterId)>,
     is_warming: bool,
     tally: Tally,
 }
@@ -194,6 +199,7 @@ impl<'a, M: Machine, W: World> Run<'a, M, W> {
             requests: Vec::new(),
             pending: BTreeMap::new(),
             in_use: BTreeMap::new(),
+            outer: BTreeMap::new(),
             is_warming: false,
             tally,
         }
@@ -292,6 +298,11 @@ impl<'a, M: Machine, W: World> Run<'a, M, W> {
         if self.in_use.get(&id).is_none_or(|&(holder, _)| holder != waiter) {
             return;
         }
+        let request = self.number(waiter);
+        if let Some(nested) = self.world.nested(request).filter(|_| request != NONE) {
+            self.outer.insert(nested, (id, waiter));
+            return self.ask(nested);
+        }
         let Some((_, used)) = self.in_use.remove(&id) else { return };
         let health = match used.failure {
             None => Health::Healthy,
@@ -346,6 +357,9 @@ impl<'a, M: Machine, W: World> Run<'a, M, W> {
 
     fn ended(&mut self, waiter: WaiterId, was_served: bool) {
         let request = self.number(waiter);
+        if let Some((id, outer)) = self.outer.remove(&request) {
+            self.agenda.plan(self.now, Due::CheckIn(id, outer));
+        }
         if request != NONE {
             if let Some((at, next)) = self.world.end(request, self.now, was_served) {
                 self.agenda.plan(at.max(self.now), Due::Ask(next));
@@ -405,7 +419,7 @@ impl<'a, M: Machine, W: World> Run<'a, M, W> {
         let used = if request == NONE {
             Use { lasts: None, failure: None, clear: None }
         } else {
-            self.world.serve(request, self.now)
+            self.world.serve(request, self.in_use.len() as u32 + 1, self.now)
         };
         if let Some(lasts) = used.lasts {
             self.agenda.plan(self.now + lasts, Due::CheckIn(id, waiter));

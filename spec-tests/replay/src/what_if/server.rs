@@ -1,10 +1,8 @@
 //! Whether the server was the limit: more connections in use, but no more uses that end.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::time::Duration;
-
-use cenote_core::pool::Instant;
 
 use super::workload::Workload;
 
@@ -22,63 +20,66 @@ pub struct ServerLimit {
 }
 
 impl ServerLimit {
-    /// What a limit needs to be believed.
+    /// What a limit needs to be believed, and what it needs to be ruled out.
     pub const EVIDENCE: f64 = 5.0;
 
     /// The limit that explains the trace best; `None` if the trace does not show one.
-    ///
-    /// While n connections are in use, a server without a limit finishes uses at a rate in proportion to n, and one with
-    /// the limit k at a rate in proportion to the smaller of n and k. How fast the server is may change between windows of
-    /// the trace. Uses that did not end do not count: they look like leaks. Uses of one length end together, as if they had a
-    /// limit; so they have to take longer above it, too.
     pub fn of(workload: &Workload) -> Option<Self> {
-        let windows = windows(workload);
-        let most = windows.iter().map(Vec::len).max()?.saturating_sub(1);
-        let (connections, evidence) = (1..most)
-            .map(|limit| (limit, evidence(&windows, limit)))
-            .max_by(|(_, one), (_, other)| one.total_cmp(other))?;
-        let at_limit = windows.iter().filter_map(|levels| levels.get(connections..)).flatten();
-        let (mut ended, mut seconds) = (0, 0.0);
-        for level in at_limit {
-            ended += level.ended;
-            seconds += level.time.as_secs_f64();
-        }
-        (evidence > Self::EVIDENCE && is_slower(workload, connections)).then(|| Self {
-            connections: connections as u32,
-            per_second: f64::from(ended) / seconds,
-            evidence,
-        })
+        let levels = Levels::of(workload, WINDOWS);
+        let limits = (1..levels.most()).map(|limit| (limit, levels.evidence(limit)));
+        let (connections, evidence) = limits.max_by(|(_, one), (_, other)| one.total_cmp(other))?;
+        let all = levels.0.iter().flatten();
+        let seconds: f64 = all.clone().map(|level| level.alone(connections).as_secs_f64()).sum();
+        let uses: f64 = all.map(|level| f64::from(level.uses)).sum();
+        let per_second = f64::from(connections) * uses / seconds;
+        (evidence > Self::EVIDENCE).then_some(Self { connections, per_second, evidence })
+    }
+
+    /// The smallest number of connections in use that may be the server's limit, if it was as fast all the time.
+    pub(super) fn least(workload: &Workload) -> u32 {
+        let levels = Levels::of(workload, 1);
+        let most = levels.most();
+        let mut limits = 1..most;
+        limits.find(|&limit| levels.evidence(limit) > -Self::EVIDENCE).unwrap_or(most)
     }
 }
 
-/// Whether uses that begin with more connections in use take longer.
-fn is_slower(workload: &Workload, limit: usize) -> bool {
-    let mut lengths = [Vec::new(), Vec::new()];
+/// How many connections were in use when the use of each request began, with its own; 0 of those that were not served.
+pub(super) fn in_use_at_begin(workload: &Workload) -> Vec<u32> {
+    let requests = &workload.requests;
+    let mut in_use = vec![0; requests.len()];
+    let mut served: Vec<_> = (0..requests.len()).filter(|&it| requests[it].was_served()).collect();
+    served.sort_by_key(|&it| requests[it].answered());
     let mut ends = BinaryHeap::new();
-    let mut served: Vec<_> = workload.requests.iter().filter(|it| it.was_served()).collect();
-    served.sort_unstable_by_key(|request| request.answered());
-    for request in served {
-        let (began, Some(ended)) = (request.answered(), request.ended()) else { continue };
+    for number in served {
+        let began = requests[number].answered();
         while ends.peek().is_some_and(|Reverse(end)| *end <= began) {
             ends.pop();
         }
-        ends.push(Reverse(ended));
-        lengths[usize::from(ends.len() > limit)].push(ended.saturating_since(began));
+        ends.push(Reverse(requests[number].ended().unwrap_or(workload.end)));
+        in_use[number] = ends.len() as u32;
     }
-    let [median_below, median_above] = lengths.map(|mut lengths| {
-        lengths.sort_unstable();
-        lengths.get(lengths.len() / 2).copied()
-    });
-    median_below
-        .zip(median_above)
-        .is_none_or(|(below, above)| !below.is_zero() && above > below * 6 / 5)
+    in_use
 }
 
-/// With a number of connections in use.
+/// The uses that began with a number of connections in use.
 #[derive(Clone, Copy, Default)]
 struct Level {
+    in_use: u32,
+    uses: u32,
     time: Duration,
-    ended: u32,
+}
+
+impl Level {
+    /// By how much longer they take because of a limit.
+    fn growth(&self, limit: u32) -> f64 {
+        f64::from(self.in_use.max(limit)) / f64::from(limit)
+    }
+
+    /// How long they would have taken without it.
+    fn alone(&self, limit: u32) -> Duration {
+        self.time.div_f64(self.growth(limit))
+    }
 }
 
 /// Uses in a window, at least, and the largest number of windows.
@@ -88,59 +89,53 @@ const WINDOWS: usize = 8;
 /// One window in this many does not count: those with most evidence, in which the server's speed may have changed.
 const TRIMMED: usize = 4;
 
-/// For each window, by the number of connections in use.
-fn windows(workload: &Workload) -> Vec<Vec<Level>> {
-    let mut changes = Vec::with_capacity(workload.requests.len() * 2);
-    for request in &workload.requests {
-        if let (true, Some(ended)) = (request.was_served(), request.ended()) {
-            // Each ends after it began, even if it took no time.
-            let began = request.answered();
-            changes.extend([(began, true), (ended.max(began + Duration::from_nanos(1)), false)]);
-        }
+/// For each window of a trace, by the number of connections in use.
+struct Levels(Vec<Vec<Level>>);
+
+impl Levels {
+    /// Without the uses that ended with a stall or with a nested request.
+    fn of(workload: &Workload, windows: usize) -> Self {
+        let in_use = in_use_at_begin(workload);
+        let mut uses: Vec<_> = workload.uses().collect();
+        let outer: BTreeSet<_> = workload.nested.values().map(|(outer, _)| outer).collect();
+        uses.retain(|(it, _)| workload.stalls.cut(*it).is_none() && !outer.contains(it));
+        let count = (uses.len() / USES).clamp(1, windows);
+        let windows = uses.chunks(uses.len().div_ceil(count).max(1)).map(|window| {
+            let mut levels = BTreeMap::new();
+            for &(number, lasts) in window {
+                let in_use = in_use[number as usize];
+                let level = levels.entry(in_use).or_insert(Level { in_use, ..Level::default() });
+                level.uses += 1;
+                level.time += lasts;
+            }
+            levels.into_values().collect()
+        });
+        Self(windows.collect())
     }
-    changes.sort_unstable();
-    let count = (changes.len() / 2 / USES).clamp(1, WINDOWS);
-    let length = workload.duration().as_nanos() as u64 / count as u64 + 1;
-    let window =
-        |at: Instant| (at.saturating_since(workload.start).as_nanos() as u64 / length) as usize;
-    let mut windows = vec![vec![Level::default()]; count];
-    let (mut now, mut in_use) = (workload.start, 0);
-    for (at, begins) in changes {
-        // A stretch that reaches into the next window counts for the one in which it ends.
-        let levels = &mut windows[window(at).min(count - 1)];
-        if levels.len() <= in_use {
-            levels.resize(in_use + 1, Level::default());
-        }
-        levels[in_use].time += at.saturating_since(now);
-        now = at;
-        if begins {
-            in_use += 1;
-        } else {
-            levels[in_use].ended += 1;
-            in_use -= 1;
-        }
+
+    /// The largest number of connections in use.
+    fn most(&self) -> u32 {
+        self.0.iter().flatten().map(|level| level.in_use).max().unwrap_or(1)
     }
-    windows
+
+    /// The logarithm of the ratio of likelihoods of a server with this limit and one without. Uses that begin with n
+    /// connections in use take random times, with the limit k longer by n/k if that is above 1. How fast the server is may
+    /// change between windows.
+    fn evidence(&self, limit: u32) -> f64 {
+        let mut evidence: Vec<_> = self.0.iter().map(|levels| of_window(levels, limit)).collect();
+        evidence.sort_by(f64::total_cmp);
+        let counted = evidence.len() - evidence.len() / TRIMMED;
+        evidence[..counted].iter().sum()
+    }
 }
 
-/// The logarithm of the ratio of likelihoods of a server with this limit and one without.
-fn evidence(windows: &[Vec<Level>], limit: usize) -> f64 {
-    let of = |levels: &Vec<Level>| likelihood(levels, limit) - likelihood(levels, usize::MAX);
-    let mut evidence: Vec<_> = windows.iter().map(of).collect();
-    evidence.sort_by(f64::total_cmp);
-    let counted = evidence.len() - evidence.len() / TRIMMED;
-    evidence[..counted].iter().sum()
-}
-
-/// The logarithm of the likelihood that uses end when they did, if the rate is in proportion to the smaller of the number in
-/// use and the limit, and otherwise random; but for what does not depend on the limit.
-fn likelihood(levels: &[Level], limit: usize) -> f64 {
-    let (mut weighted, mut time, mut ended) = (0.0, 0.0, 0.0);
-    for (in_use, level) in levels.iter().enumerate().skip(1) {
-        let busy = in_use.min(limit) as f64;
-        weighted += f64::from(level.ended) * busy.ln();
-        time += level.time.as_secs_f64() * busy;
-        ended += f64::from(level.ended);
+fn of_window(levels: &[Level], limit: u32) -> f64 {
+    let (mut uses, mut time, mut alone, mut growth) = (0.0, 0.0, 0.0, 0.0);
+    for level in levels {
+        uses += f64::from(level.uses);
+        time += level.time.as_secs_f64();
+        alone += level.alone(limit).as_secs_f64();
+        growth += f64::from(level.uses) * level.growth(limit).ln();
     }
-    if time > 0.0 { weighted - ended * time.ln() } else { 0.0 }
+    if alone > 0.0 { uses * (time / alone).ln() - growth } else { 0.0 }
 }

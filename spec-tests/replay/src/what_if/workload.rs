@@ -1,5 +1,6 @@
 //! What a trace tells about callers and their server.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::io::Read;
 use std::time::Duration;
@@ -10,8 +11,10 @@ use cenote_core::pool::{
 };
 use cenote_core::trace::{TraceError, Traced};
 
+use super::followers::{self, Followers};
 use super::outcome::{Outcome, Tally};
 use super::run::{Clear, Event, FailedOpening, Opening, Use, Warm};
+use super::stalls::Stalls;
 use crate::clock::{Clock, UtcOffset};
 use crate::explain::{Analysis, Findings};
 use crate::holders::Activity;
@@ -36,6 +39,12 @@ pub struct Workload {
     pub(super) leaked: usize,
     /// Of how many requests the events do not tell the end, although later ones were served.
     pub(super) unended: u64,
+    /// Those that have been held for this long, if any; and the part of the uses that leaked.
+    pub(super) leaks: Option<(Duration, f64)>,
+    pub(super) stalls: Stalls,
+    pub(super) retries: Followers,
+    /// Of requests that were made during a use and ended with it, the request of that use.
+    pub(super) nested: Followers,
     pub(super) lost: bool,
 }
 
@@ -92,6 +101,14 @@ impl Request {
         }
     }
 
+    /// How long it had held its connection at the end, if it held one then.
+    fn held(&self) -> Option<Duration> {
+        match self.fate {
+            Fate::Held(so_far) => Some(so_far),
+            Fate::Served(_) | Fate::Cancelled | Fate::Failed | Fate::Waiting => None,
+        }
+    }
+
     pub(crate) fn was_served(&self) -> bool {
         matches!(self.fate, Fate::Served(_) | Fate::Held(_))
     }
@@ -117,7 +134,20 @@ impl Workload {
         });
         let findings = Findings::new(analysis, &steps, clock, None, None);
         let leaked = findings.leaked().count();
-        Ok((Self { leaked, ..reader.finish() }, each.err()))
+        Ok((Self { leaked, ..reader.finish() }.examined(), each.err()))
+    }
+
+    /// With the leaks and the stalls that it shows.
+    pub(super) fn examined(mut self) -> Self {
+        let served = self.requests.iter().filter(|request| request.was_served()).count();
+        let mut held: Vec<_> = self.requests.iter().filter_map(Request::held).collect();
+        held.sort_unstable_by_key(|&held| Reverse(held));
+        let least = self.leaked.checked_sub(1).and_then(|last| held.get(last));
+        self.leaks = least.map(|&least| (least, self.leaked as f64 / served as f64));
+        self.stalls = Stalls::of(&self.requests, (self.start, self.end));
+        self.retries = followers::retries(&self.requests, &self.stalls);
+        self.nested = followers::nested(&self.requests, &self.stalls);
+        self
     }
 
     /// The address of the pool's server, if it is known.
@@ -237,6 +267,7 @@ impl Workload {
                 .collect(),
             ..self.clone()
         }
+        .examined()
     }
 }
 
@@ -289,6 +320,10 @@ impl WorkloadReader {
             recorded: Outcome::default(),
             leaked: 0,
             unended: 0,
+            leaks: None,
+            stalls: Stalls::default(),
+            retries: Followers::new(),
+            nested: Followers::new(),
             lost: false,
         };
         let mut reader = Self {

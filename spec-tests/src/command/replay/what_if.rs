@@ -6,8 +6,8 @@ use std::time::Duration;
 use cenote_core::pool::PoolOptions;
 use cenote_replay::text::{counted, grouped, paragraph, span};
 use cenote_replay::what_if::{
-    ASSUMED_OPENING, Advice, Assumptions, Change, Doubt, Fit, Goal, Grid, Loop, Need, Outcome,
-    Prediction, ServerLimit, Setting, Workload,
+    ASSUMED_OPENING, Advice, Assumptions, Change, Doubt, Finding, Fit, Goal, Grid, Loop, Need,
+    Outcome, Prediction, ServerLimit, Setting, Workload,
 };
 use serde_json::{Value, json};
 
@@ -22,7 +22,9 @@ struct Case {
     workload: Workload,
     fit: Fit,
     by: Loop,
-    doubts: Vec<Doubt>,
+    /// Whether that was asked for.
+    is_chosen: bool,
+    findings: Vec<Finding>,
     is_good: bool,
 }
 
@@ -52,10 +54,10 @@ fn predict(arguments: &Arguments, grid: &Grid, out: &mut impl Write) -> Result<b
     };
     let predictions: Vec<_> = changes.iter().map(|change| (change, case.predict(change))).collect();
     if arguments.json {
-        writeln!(out, "{:#}", case.predictions_as_json(arguments.callers, &predictions))?;
+        writeln!(out, "{:#}", case.predictions_as_json(&predictions))?;
     } else {
         case.introduce(arguments, out)?;
-        case.print(arguments.callers, &predictions, out)?;
+        case.print(&predictions, out)?;
     }
     if let Some((path, change)) = only {
         let recorded = case.workload.record(change, &case.assumptions(), Vec::new())?;
@@ -102,8 +104,8 @@ impl Case {
         workload.options().validate().map_err(at(&arguments.trace))?;
         let fit = Fit::of(&workload);
         let by = arguments.callers.unwrap_or(fit.better);
-        let doubts = workload.doubts(&fit);
-        Ok(Self { workload, fit, by, doubts, is_good })
+        let findings = workload.findings(&fit);
+        Ok(Self { workload, fit, by, is_chosen: arguments.callers.is_some(), findings, is_good })
     }
 
     /// At least half of the pool is: a larger one would be, later.
@@ -113,21 +115,18 @@ impl Case {
     }
 
     fn server(&self) -> Option<ServerLimit> {
-        let limit = |doubt: &Doubt| if let Doubt::Server(it) = doubt { Some(*it) } else { None };
-        self.doubts.iter().find_map(limit)
-    }
-
-    /// Whether the other loop would predict something else, and may be the true one.
-    fn depends_on_loop(&self, asked: Option<Loop>, change: &Change, it: &Prediction) -> bool {
-        asked.is_none() && self.workload.depends_on_loop(change, &self.fit, it, SEED)
+        let limit =
+            |found: &Finding| if let Finding::Server(it) = found { Some(*it) } else { None };
+        self.findings.iter().find_map(limit)
     }
 
     fn assumptions(&self) -> Assumptions {
-        Assumptions { seed: SEED, ..Assumptions::new(self.by, &self.fit) }
+        Assumptions { seed: SEED, ..Assumptions::new(&self.workload, self.by, &self.fit) }
     }
 
     fn predict(&self, change: &Change) -> Prediction {
-        self.workload.predict(change, &self.assumptions())
+        let fit = Some(&self.fit).filter(|_| !self.is_chosen);
+        self.workload.foresee(change, &self.assumptions(), fit)
     }
 
     /// The trace, and what is assumed about its callers and its server.
@@ -160,8 +159,8 @@ impl Case {
             let advice = "write those of each pool into a file of its own";
             tell("others", &format!("{others} in these events: {advice}"));
         }
-        for doubt in &self.doubts {
-            tell(doubt.name(), &doubt.to_string());
+        for finding in &self.findings {
+            tell(finding.name(), &finding.to_string());
         }
         if !workload.has_openings() {
             let assumed = span(ASSUMED_OPENING);
@@ -174,12 +173,7 @@ impl Case {
         writeln!(out, "{}", wrapped(&text))
     }
 
-    fn print(
-        &self,
-        asked: Option<Loop>,
-        predictions: &[(&Change, Prediction)],
-        out: &mut impl Write,
-    ) -> io::Result<()> {
+    fn print(&self, predictions: &[(&Change, Prediction)], out: &mut impl Write) -> io::Result<()> {
         let head = "|served|timed out|failed|p50 wait|p99 wait|longest|opened|at once|busy";
         let recorded = Prediction::certain(self.workload.recorded().clone());
         let predicted = predictions.iter().map(|(change, it)| row(&change.to_string(), it));
@@ -192,28 +186,23 @@ impl Case {
         );
         let mut text = String::from("\n");
         paragraph(&mut text, "", &meant);
-        out.write_all(wrapped(&text).as_bytes())?;
-        let mut all = predictions.iter();
-        if all.any(|(change, it)| self.depends_on_loop(asked, change, it)) {
-            let other = if self.by == Loop::Open { Loop::Closed } else { Loop::Open };
-            writeln!(
-                out,
-                "\nit is not seen whether callers come again, and that makes a difference: see --callers {}",
-                other.name()
-            )?;
+        for doubt in Doubt::ALL {
+            let doubted = predictions.iter().filter(|(_, it)| it.doubts().contains(&doubt));
+            let doubted: Vec<_> = doubted.map(|(change, _)| change.to_string()).collect();
+            if !doubted.is_empty() {
+                text.push('\n');
+                let doubted = doubted.join(", ");
+                paragraph(&mut text, "", &format!("{doubted}: this trace cannot show {doubt}"));
+            }
         }
-        Ok(())
+        out.write_all(wrapped(&text).as_bytes())
     }
 
-    fn predictions_as_json(
-        &self,
-        asked: Option<Loop>,
-        predictions: &[(&Change, Prediction)],
-    ) -> Value {
+    fn predictions_as_json(&self, predictions: &[(&Change, Prediction)]) -> Value {
         let predictions = predictions.iter().map(|(change, prediction)| {
             json!({
                 "options": change_as_json(change),
-                "dependsOnLoop": self.depends_on_loop(asked, change, prediction),
+                "doubts": prediction.doubts().iter().map(|it| it.name()).collect::<Value>(),
                 "draws": draws(prediction),
             })
         });
@@ -237,7 +226,7 @@ impl Case {
             },
             "server": server_as_json(self.server()),
             "leaked": self.workload.leaked(),
-            "doubts": self.doubts.iter().map(Doubt::name).collect::<Value>(),
+            "findings": self.findings.iter().map(Finding::name).collect::<Value>(),
             "showsEstablishment": self.workload.has_openings(),
             "hasGaps": self.workload.has_gaps(),
             "recorded": outcome_as_json(self.workload.recorded()),

@@ -43,9 +43,11 @@ enum Kind {
     ClosedRetries,
     Both,
     Leak,
+    OpenNested,
+    ClosedNested,
 }
 
-const KINDS: [(Kind, &str); 24] = [
+const KINDS: [(Kind, &str); 26] = [
     (Kind::Random, "open: random"),
     (Kind::Regular, "open: regular"),
     (Kind::Bursts, "open: bursts"),
@@ -70,13 +72,15 @@ const KINDS: [(Kind, &str); 24] = [
     (Kind::ClosedRetries, "closed: two retries"),
     (Kind::Both, "half open, half closed"),
     (Kind::Leak, "open: one use in 500 leaks"),
+    (Kind::OpenNested, "open: nested check-outs"),
+    (Kind::ClosedNested, "closed: nested check-outs"),
 ];
 
 impl Kind {
     fn is_closed(self) -> bool {
         use Kind::{
-            ClosedRetries, ClosedSlots, ClosedStalls, FixedThinking, FixedUses, ManyCallers,
-            Thinking, WithoutThinking,
+            ClosedNested, ClosedRetries, ClosedSlots, ClosedStalls, FixedThinking, FixedUses,
+            ManyCallers, Thinking, WithoutThinking,
         };
         matches!(
             self,
@@ -88,6 +92,7 @@ impl Kind {
                 | ClosedStalls
                 | ClosedSlots
                 | ClosedRetries
+                | ClosedNested
         )
     }
 }
@@ -152,7 +157,10 @@ impl Case {
         // In hundredths of what the pool, and its server, can do.
         let load = random.between(40, 115) as u32;
         let able = if slots { size.min(7) } else { size };
-        let (open, closed, apart) = arrivals(kind, (able, load), mean, &mut random);
+        let is_nested = matches!(kind, Kind::OpenNested | Kind::ClosedNested);
+        // A caller holds the first connection for two uses, and the second one for one.
+        let held = if is_nested { mean * 3 } else { mean };
+        let (open, closed, apart) = arrivals(kind, (able, load), held, &mut random);
         let duration = apart * REQUESTS;
         let patience = mean * random.between(2, 25) as u32;
         let millis = Duration::from_millis((patience.as_millis() as u64).max(1));
@@ -187,12 +195,13 @@ impl Case {
             },
             stalls: match kind {
                 Kind::OpenStalls | Kind::ClosedStalls => {
-                    Some((duration / 11, Duration::from_millis(100)))
+                    Some((duration / 11, Duration::from_millis(100).min(duration / 22)))
                 }
                 Kind::Quota => Some((Duration::from_millis(100), Duration::from_millis(30))),
                 _ => None,
             },
             leaks: if kind == Kind::Leak { 500 } else { 0 },
+            is_nested,
         };
         Self { production, options, change }
     }
@@ -219,9 +228,9 @@ impl Case {
         let trace = read(&self.options);
         let truth = read(&self.change.apply(&self.options));
         let fit = Fit::of(&trace);
-        let predicted = trace.predict(&self.change, &Assumptions::new(fit.better, &fit));
-        let is_warned = !trace.doubts(&fit).is_empty()
-            || trace.depends_on_loop(&self.change, &fit, &predicted, 0);
+        let assumed = Assumptions::new(&trace, fit.better, &fit);
+        let predicted = trace.foresee(&self.change, &assumed, Some(&fit));
+        let is_warned = !predicted.doubts().is_empty();
         let truth = truth.recorded();
         Verdict { is_right: is_right(&predicted, truth), is_warned }
     }

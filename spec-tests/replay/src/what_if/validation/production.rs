@@ -1,5 +1,6 @@
 //! Callers and a server that are drawn from a seed, and are the same whatever the options of the pool are.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use cenote_core::pool::{Instant, PoolOptions, PoolState, Purpose};
@@ -97,6 +98,8 @@ pub(super) struct Production {
     pub(super) stalls: Option<(Duration, Duration)>,
     /// 1 in this many uses does not end; 0: none.
     pub(super) leaks: u64,
+    /// Callers ask for a second connection before they check in the first.
+    pub(super) is_nested: bool,
 }
 
 impl Production {
@@ -109,7 +112,8 @@ impl Production {
         let mut recorded = RecordedRun::begin_with(info, pool, journal, Vec::new());
         let slots = if let Server::Slots(slots) = self.server { slots } else { 0 };
         let slots = vec![Instant::ORIGIN; slots as usize];
-        let mut world = Running { production: *self, asked: Vec::new(), in_use: 0, slots };
+        let mut world =
+            Running { production: *self, asked: Vec::new(), has_nested: BTreeSet::new(), slots };
         let end = Instant::ORIGIN + self.duration;
         run(&mut recorded, &mut world, &Warm::default(), Instant::ORIGIN, end);
         recorded.finish().expect("memory")
@@ -189,10 +193,13 @@ struct Running {
     production: Production,
     /// The requests: the caller of each, which request of the caller it is, and how often it was tried before.
     asked: Vec<(u32, u32, u32)>,
-    in_use: u32,
+    has_nested: BTreeSet<u32>,
     /// From when on each of the server's is free.
     slots: Vec<Instant>,
 }
+
+/// Nested requests have numbers from it on.
+const NESTED: u32 = 1 << 20;
 
 /// Callers of the closed loop have numbers below it.
 const OPEN: u32 = 1 << 16;
@@ -210,10 +217,10 @@ impl Running {
     }
 
     /// With what the server adds to it.
-    fn served(&mut self, lasts: Duration, now: Instant) -> Duration {
+    fn served(&mut self, lasts: Duration, in_use: u32, now: Instant) -> Duration {
         match self.production.server {
             Server::Unlimited => lasts,
-            Server::Shared(most) => lasts * self.in_use.max(most) / most,
+            Server::Shared(most) => lasts * in_use.max(most) / most,
             Server::Slots(_) => {
                 let next = self.slots.iter_mut().min().expect("a slot");
                 *next = (*next).max(now) + lasts;
@@ -253,7 +260,7 @@ impl World for Running {
         Ask { limit, patience, purpose: Purpose::Other }
     }
 
-    fn serve(&mut self, request: u32, now: Instant) -> Use {
+    fn serve(&mut self, request: u32, in_use: u32, now: Instant) -> Use {
         let Production { lengths, used_for, leaks, .. } = self.production;
         let mut random = self.production.random(Draw::Use, self.key(request));
         let lasts = match lengths {
@@ -263,11 +270,16 @@ impl World for Running {
             Lengths::Slow => even(used_for, 80, &mut random),
             Lengths::Exponential => exponential(used_for, &mut random),
         };
-        self.in_use += 1;
-        let ends = now + self.served(lasts, now);
+        let ends = now + self.served(lasts, in_use, now);
         let ends = self.production.awake(ends);
         let lasts = (!random.one_in(leaks)).then(|| ends.saturating_since(now));
         Use { lasts, failure: None, clear: None }
+    }
+
+    fn nested(&mut self, request: u32) -> Option<u32> {
+        let (caller, number, _) = self.asked[request as usize];
+        let is_first = number < NESTED && self.has_nested.insert(request);
+        (self.production.is_nested && is_first).then(|| self.add(caller, number + NESTED, 0))
     }
 
     fn open(&mut self, number: u64, _now: Instant) -> Opening {
@@ -279,12 +291,11 @@ impl World for Running {
 
     fn end(&mut self, request: u32, now: Instant, was_served: bool) -> Option<(Instant, u32)> {
         let (caller, number, tries) = self.asked[request as usize];
-        if was_served {
-            self.in_use -= 1;
-        } else if tries < self.production.retries {
+        if !was_served && tries < self.production.retries {
             return Some((now + Duration::from_millis(1), self.add(caller, number, tries + 1)));
         }
-        let Closed { pause, is_fixed, .. } = self.production.closed.filter(|_| caller < OPEN)?;
+        let comes_again = caller < OPEN && number < NESTED;
+        let Closed { pause, is_fixed, .. } = self.production.closed.filter(|_| comes_again)?;
         let mut random = self.production.random(Draw::Pause, self.key(request));
         let pause = if is_fixed { pause } else { exponential(pause, &mut random) };
         Some((self.production.awake(now + pause), self.add(caller, number + 1, 0)))

@@ -21,6 +21,7 @@ fn production(open: Option<Open>, closed: Option<Closed>) -> Production {
         server: Server::Unlimited,
         stalls: None,
         leaks: 0,
+        is_nested: false,
     }
 }
 
@@ -47,7 +48,8 @@ fn without_a_change_what_was_recorded_is_predicted() {
     let workload = read(&open_loop(), 6);
     let fit = Fit::of(&workload);
     assert_eq!(fit.better, Loop::Open);
-    let predicted = workload.predict(&Change::default(), &Assumptions::new(Loop::Open, &fit));
+    let predicted =
+        workload.predict(&Change::default(), &Assumptions::new(&workload, Loop::Open, &fit));
     let recorded = workload.recorded();
     for outcome in predicted.outcomes() {
         assert_eq!((outcome.served, outcome.opened), (recorded.served, recorded.opened));
@@ -70,7 +72,8 @@ fn more_callers_make_more_requests() {
     for production in [open_loop(), closed_loop(10)] {
         let workload = read(&production, 20);
         let fit = Fit::of(&workload);
-        let assumptions = Assumptions { load: 1.5, ..Assumptions::new(fit.better, &fit) };
+        let assumptions =
+            Assumptions { load: 1.5, ..Assumptions::new(&workload, fit.better, &fit) };
         let predicted = workload.predict(&Change::default(), &assumptions);
         let times =
             predicted.median(Outcome::requests) as f64 / workload.recorded().requests() as f64;
@@ -104,7 +107,7 @@ fn advice_is_the_smallest_pool_that_keeps_the_goal() {
     let size = change.value(Setting::MaxPoolSize).expect("a size");
     let smaller =
         change.clone().with(Setting::MaxPoolSize, size - 1).with(Setting::MinPoolSize, size - 1);
-    let assumptions = Assumptions::new(Loop::Open, &Fit::of(&workload));
+    let assumptions = Assumptions::new(&workload, Loop::Open, &Fit::of(&workload));
     let predicted = workload.predict(&smaller, &assumptions);
     let kept = predicted.outcomes().iter().filter(|outcome| goal.is_kept(outcome)).count();
     assert!(kept * 2 <= predicted.outcomes().len(), "{size} is not the smallest");
@@ -126,7 +129,7 @@ fn a_prediction_is_a_trace() {
     let trace = production.record(&PoolOptions::default().with_max_pool_size(6));
     let (workload, _) = Workload::read(trace.as_slice()).expect("a trace");
     let change = Change::default().with(Setting::MaxPoolSize, 4);
-    let assumptions = Assumptions::new(Loop::Open, &Fit::of(&workload));
+    let assumptions = Assumptions::new(&workload, Loop::Open, &Fit::of(&workload));
     let written = workload.record(&change, &assumptions, Vec::new()).expect("memory");
     let (predicted, error) = Workload::read(written.as_slice()).expect("a trace");
     assert!(error.is_none());
