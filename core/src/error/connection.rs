@@ -142,7 +142,7 @@ impl ConnectionError {
 
     /// The same error with another cause, for a driver that has an error type of its own: stage, kind, reason and so the
     /// text and the labels stay, and [`source_as`](Self::source_as) returns the driver's error wherever this one arrives.
-    /// A pool converts what its `Connector` fails with:
+    /// Nothing else shows it. A pool converts what its `Connector` fails with:
     ///
     /// ```
     /// use cenote_core::error::{ConnectionError, Stage};
@@ -374,7 +374,8 @@ impl fmt::Debug for ConnectionError {
 }
 
 impl Error for ConnectionError {
-    /// The source of the cause. The text has the cause itself: a chain of errors says each thing once.
+    /// The source of the cause. The text has the cause itself, on one line and cut if it is long: a chain of errors says each
+    /// thing once.
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         self.inner.source.as_deref()?.source()
     }

@@ -30,6 +30,9 @@ impl<'a> Iterator for Elements<'a> {
     fn next(&mut self) -> Option<Element<'a>> {
         let (kind, rest) = self.rest.split_first()?;
         let (key, rest) = rest.split_at_checked(rest.iter().position(|byte| *byte == 0)?)?;
+        if !key.is_ascii() {
+            return None;
+        }
         let rest = &rest[1..];
         let (value, rest) = rest.split_at_checked(value_length(*kind, rest)?)?;
         self.rest = rest;
@@ -37,23 +40,25 @@ impl<'a> Iterator for Elements<'a> {
     }
 }
 
-/// Of a value at the beginning of these bytes.
+/// Of a value at the beginning of these bytes, if it is one.
 fn value_length(kind: u8, bytes: &[u8]) -> Option<usize> {
     let counted = || usize::try_from(i32::from_le_bytes(*bytes.first_chunk()?)).ok();
-    Some(match kind {
-        0x0A | 0x06 | 0x7F | 0xFF => 0,
-        0x08 => 1,
-        0x10 => 4,
-        0x01 | 0x09 | 0x11 | 0x12 => 8,
-        0x07 => 12,
-        0x13 => 16,
+    let terminated =
+        |length: usize| (bytes.get(length.checked_sub(1)?) == Some(&0)).then_some(length);
+    match kind {
+        0x0A | 0x06 | 0x7F | 0xFF => Some(0),
+        0x08 => (*bytes.first()? <= 1).then_some(1),
+        0x10 => Some(4),
+        0x01 | 0x09 | 0x11 | 0x12 => Some(8),
+        0x07 => Some(12),
+        0x13 => Some(16),
         // A length that does not count itself,
-        0x02 | 0x0D | 0x0E => 4 + counted()?,
-        0x05 => 5 + counted()?,
+        0x02 | 0x0D | 0x0E => terminated(4 + counted().filter(|length| *length > 0)?),
+        0x05 => Some(5 + counted()?),
         // and one that does.
-        0x03 | 0x04 | 0x0F => counted()?,
-        _ => return None,
-    })
+        0x03 | 0x04 => terminated(counted().filter(|length| *length >= 5)?),
+        _ => None,
+    }
 }
 
 /// Documents of elements that matter to those who ask, and of others; one byte of some is another one.

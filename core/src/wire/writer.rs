@@ -142,7 +142,6 @@ impl<'b> MessageWriter<'b> {
     /// The command up to its terminator, `$db` as one more element, and the terminator again.
     // MS-11
     fn put_with_database(&mut self, command: &[u8], database: &str) {
-        const STRING: u8 = 0x02;
         let start = self.buffer.len();
         self.put(&command[..command.len() - 1]);
         self.put(&[STRING]);
@@ -187,14 +186,20 @@ fn check_command(command: &RawDocument, database: &str) -> Result<(), WireError>
     check_name(database, "$db")
 }
 
+const DOUBLE: u8 = 0x01;
+const STRING: u8 = 0x02;
+const INT32: u8 = 0x10;
+
 /// Whether it has a name and no `$db`, as nearly every one. `false` says nothing.
 fn is_plainly_a_command(command: &RawDocument) -> bool {
     let mut elements = Elements::of(command);
-    let Some((_, name, _)) = elements.next() else { return false };
-    name.is_ascii()
-        && name != b"$db"
-        && elements.all(|(_, key, _)| key != b"$db")
-        && elements.is_complete()
+    let Some((kind, name, value)) = elements.next() else { return false };
+    let is_read = match kind {
+        STRING => core::str::from_utf8(&value[4..]).is_ok(),
+        INT32 | DOUBLE => true,
+        _ => false,
+    };
+    is_read && name != b"$db" && elements.all(|(_, key, _)| key != b"$db") && elements.is_complete()
 }
 
 fn check_any_command(command: &RawDocument) -> Result<(), WireError> {

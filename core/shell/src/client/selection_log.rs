@@ -42,7 +42,8 @@ impl<'a, R: Network> SelectionLog<'a, R> {
         purpose: SelectedFor<'a>,
         options: OperationOptions,
     ) -> Self {
-        let is_open = log::is_wanted();
+        // In a forked child a thread of the parent may hold the lock for ever.
+        let is_open = log::is_wanted() && !client.is_inherited();
         let log = Self { client, selector, purpose, options, is_open, waits: false };
         if is_open {
             log.record(|selection, topology| selection.started(topology));

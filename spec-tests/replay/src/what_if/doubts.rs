@@ -84,6 +84,8 @@ impl Display for Finding {
 pub enum Doubt {
     /// Whether callers come again.
     Callers,
+    /// What happens in less time than passes between two readings of its clock.
+    Clock,
     /// When connections leak.
     Leaks,
     /// What callers do that wait for longer than any did.
@@ -96,13 +98,14 @@ pub enum Doubt {
 
 impl Doubt {
     /// All.
-    pub const ALL: [Self; 5] =
-        [Self::Callers, Self::Leaks, Self::Patience, Self::Server, Self::Uses];
+    pub const ALL: [Self; 6] =
+        [Self::Callers, Self::Clock, Self::Leaks, Self::Patience, Self::Server, Self::Uses];
 
     /// In a word.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Callers => "callers",
+            Self::Clock => "clock",
             Self::Leaks => "leaks",
             Self::Patience => "patience",
             Self::Server => "server",
@@ -116,6 +119,7 @@ impl Display for Doubt {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Callers => "whether callers come again (assume it with --callers)",
+            Self::Clock => "what is short: its clock is coarse",
             Self::Leaks => "when connections leak",
             Self::Patience => "how long callers wait, and whether they try again: hardly any had to",
             Self::Uses => "how connections are used: hardly any was checked in",
@@ -187,6 +191,9 @@ impl Workload {
         }
         if self.hides_patience(&prediction) {
             prediction.doubts.push(Doubt::Patience);
+        }
+        if self.is_coarse {
+            prediction.doubts.push(Doubt::Clock);
         }
         let uses = self.uses().count();
         if uses < FEW_USES && 2 * uses < self.counted().len() {

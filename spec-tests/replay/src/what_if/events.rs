@@ -46,6 +46,7 @@ impl Workload {
             stalls: Stalls::default(),
             retries: Followers::new(),
             nested: Followers::new(),
+            is_coarse: false,
         };
         Ok(workload.examined())
     }

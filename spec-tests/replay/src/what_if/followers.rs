@@ -12,8 +12,19 @@ use super::workload::{Fate, Request};
 /// By the number of a request, the one that followed it, and how long after.
 pub(super) type Followers = BTreeMap<u32, (u32, Duration)>;
 
+/// Whether the clock of these times is so coarse that everything is at once.
+pub(super) fn are_coarse(times: impl Iterator<Item = Instant>) -> bool {
+    let mut times: Vec<_> = times.collect();
+    times.sort_unstable();
+    let apart = times.windows(2).map(|pair| pair[1].saturating_since(pair[0]));
+    apart.filter(|apart| !apart.is_zero()).min().is_some_and(|tick| tick > AT_ONCE / 4)
+}
+
 /// Requests that failed, and were tried again.
 pub(super) fn retries(requests: &[Request], stalls: &Stalls) -> Followers {
+    if are_coarse(requests.iter().flat_map(|it| [it.asked, it.answered()])) {
+        return Followers::new();
+    }
     let failed = (0..).zip(requests).filter(|(_, it)| has_failed(it));
     let failed = failed.map(|(number, it)| (it.answered(), number)).collect();
     let asked = (0..).zip(requests).map(|(number, it)| (it.asked, number)).collect();
@@ -33,8 +44,10 @@ pub(super) fn tries(retries: &Followers) -> (BTreeMap<u32, u32>, u32) {
         tries.insert(next, before);
         *counts.entry(before).or_insert(0_usize) += 1;
     }
-    let mut usual = counts.iter().rev().filter(|(_, count)| **count * RARE >= retries.len());
-    let most = usual.next().map_or(0, |(tries, _)| *tries);
+    let usual = |of: usize| counts.iter().rev().find(|(_, count)| **count * RARE >= of);
+    // Of chains that are long, no place has a large part of all.
+    let first = counts.get(&1).copied().unwrap_or(0);
+    let most = usual(retries.len()).or_else(|| usual(first)).map_or(0, |(tries, _)| *tries);
     (tries, most)
 }
 
@@ -47,9 +60,13 @@ pub(super) fn nested(requests: &[Request], stalls: &Stalls) -> Followers {
     let ends: Vec<(_, u32)> = ends.collect();
     let request = |number: u32| &requests[number as usize];
     let uses = ends.iter().filter(|(_, number)| request(*number).was_served()).copied().collect();
-    of(ends, uses, stalls, |inner, outer| {
-        inner != outer && request(outer).answered() <= request(inner).asked
-    })
+    let mut nested = of(ends, uses, stalls, |inner, outer| {
+        inner != outer && request(outer).answered() < request(inner).asked
+    });
+    // One level: what is nested waits for nothing that is.
+    let inner: BTreeSet<_> = nested.keys().copied().collect();
+    nested.retain(|_, (outer, _)| !inner.contains(outer));
+    nested
 }
 
 /// The effects that followed causes at once; none if chance explains how many.
@@ -77,6 +94,10 @@ fn of(
             let delay = at.saturating_since(cause.0).as_nanos() as i64;
             delays[(delay * DELAYS / soon) as usize] += 1.0;
         }
+        // So many at once are chance, and take long.
+        if delays.iter().sum::<f64>() > (MANY * causes.len()) as f64 {
+            return Followers::new();
+        }
         beside += between(cause, -5 * soon, -4 * soon).count() as f64 / 2.0;
         beside += between(cause, 4 * soon, 5 * soon).count() as f64 / 2.0;
     }
@@ -103,6 +124,9 @@ fn of(
     }
     followers
 }
+
+/// Effects soon after a cause, on average.
+const MANY: usize = 32;
 
 /// As many parts of the time soon after a cause are told apart.
 const DELAYS: i64 = 20;

@@ -63,7 +63,7 @@ impl<R: Network> MongoConnector<R> {
         limit: Limit,
         stages: &Stages,
     ) -> Result<R::Stream, ConnectionError> {
-        let lookup = pin!(async {
+        let lookup = async {
             if let Ok(address) = host.parse::<IpAddr>() {
                 return Ok(vec![SocketAddr::new(address, port)]);
             }
@@ -72,15 +72,17 @@ impl<R: Network> MongoConnector<R> {
                 Some(resolver) => lookup::ask(&**resolver, host, port).await,
                 None => runtime.resolve(host, port).await,
             }
-        });
-        let lookup = pin!(hold(runtime, limit, lookup));
-        let last = self.last_addresses.get(host, port);
-        let found = match last {
-            Some(last) => {
-                let answer = timeout_at(runtime, patience(R::now(), limit), lookup).await;
-                answer.unwrap_or(Ok(last))
+        };
+        let found = {
+            let lookup = pin!(lookup);
+            let lookup = pin!(hold(runtime, limit, lookup));
+            match self.last_addresses.get(host, port) {
+                Some(last) => {
+                    let answer = timeout_at(runtime, patience(R::now(), limit), lookup).await;
+                    answer.unwrap_or(Ok(last))
+                }
+                None => lookup.await,
             }
-            None => lookup.await,
         };
         let found = found.map_err(|error| error.at(resolving))?;
         let addresses = alternate(found);
