@@ -148,6 +148,9 @@ const RARE: u64 = 500;
 /// Fewer uses show nothing of the others.
 const FEW_USES: usize = 64;
 
+/// A clock with fewer readings in a usual use tells little of it.
+const COARSE: u32 = 4;
+
 /// Of what is assumed otherwise.
 const DRAWS: u64 = 3;
 
@@ -192,10 +195,12 @@ impl Workload {
         if self.hides_patience(&prediction) {
             prediction.doubts.push(Doubt::Patience);
         }
-        if self.is_coarse {
+        let mut lengths: Vec<_> = self.uses().map(|(_, lasts)| lasts).collect();
+        lengths.sort_unstable();
+        let uses = lengths.len();
+        if lengths.get(uses / 2).is_some_and(|usual| self.tick > *usual / COARSE) {
             prediction.doubts.push(Doubt::Clock);
         }
-        let uses = self.uses().count();
         if uses < FEW_USES && 2 * uses < self.counted().len() {
             prediction.doubts.push(Doubt::Uses);
         }

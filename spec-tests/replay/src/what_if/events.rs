@@ -46,7 +46,7 @@ impl Workload {
             stalls: Stalls::default(),
             retries: Followers::new(),
             nested: Followers::new(),
-            is_coarse: false,
+            tick: Duration::ZERO,
         };
         Ok(workload.examined())
     }

@@ -12,17 +12,20 @@ use super::workload::{Fate, Request};
 /// By the number of a request, the one that followed it, and how long after.
 pub(super) type Followers = BTreeMap<u32, (u32, Duration)>;
 
-/// Whether the clock of these times is so coarse that everything is at once.
-pub(super) fn are_coarse(times: impl Iterator<Item = Instant>) -> bool {
+/// What passes at least between two readings of the clock of these times.
+pub(super) fn tick(times: impl Iterator<Item = Instant>) -> Duration {
     let mut times: Vec<_> = times.collect();
     times.sort_unstable();
     let apart = times.windows(2).map(|pair| pair[1].saturating_since(pair[0]));
-    apart.filter(|apart| !apart.is_zero()).min().is_some_and(|tick| tick > AT_ONCE / 4)
+    apart.filter(|apart| !apart.is_zero()).min().unwrap_or_default()
 }
+
+/// By a clock that is slower everything is at once.
+pub(super) const SLOWEST: Duration = Duration::from_micros(500);
 
 /// Requests that failed, and were tried again.
 pub(super) fn retries(requests: &[Request], stalls: &Stalls) -> Followers {
-    if are_coarse(requests.iter().flat_map(|it| [it.asked, it.answered()])) {
+    if tick(requests.iter().flat_map(|it| [it.asked, it.answered()])) > SLOWEST {
         return Followers::new();
     }
     let failed = (0..).zip(requests).filter(|(_, it)| has_failed(it));

@@ -45,8 +45,8 @@ pub struct Workload {
     pub(super) retries: Followers,
     /// Of requests that were made during a use and ended with it, the request of that use.
     pub(super) nested: Followers,
-    /// Whether the clock of its times is.
-    pub(super) is_coarse: bool,
+    /// What passes at least between two ends.
+    pub(super) tick: Duration,
     pub(super) lost: bool,
 }
 
@@ -148,8 +148,8 @@ impl Workload {
         self.leaks = least.map(|&least| (least, self.leaked as f64 / served as f64));
         self.stalls = Stalls::of(&self.requests, (self.start, self.end));
         self.retries = followers::retries(&self.requests, &self.stalls);
-        self.is_coarse = followers::are_coarse(self.requests.iter().filter_map(Request::ended));
-        if !self.is_coarse {
+        self.tick = followers::tick(self.requests.iter().filter_map(Request::ended));
+        if self.tick <= followers::SLOWEST {
             self.nested = followers::nested(&self.requests, &self.stalls);
         }
         self
@@ -329,7 +329,7 @@ impl WorkloadReader {
             stalls: Stalls::default(),
             retries: Followers::new(),
             nested: Followers::new(),
-            is_coarse: false,
+            tick: Duration::ZERO,
             lost: false,
         };
         let mut reader = Self {
