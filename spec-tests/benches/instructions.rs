@@ -119,8 +119,8 @@ const SCENES: &[Scene] = &[
     ("prune one of 1,000 connections", 250, None, |n| prune_among(1_000, n)),
     ("prune one of 10,000 connections", 250, None, |n| prune_among(10_000, n)),
     ("prune one of 100,000 connections", 250, None, |n| prune_among(100_000, n)),
-    ("exchange: a ping", 10_000, Some(1_775), |n| exchange(&rawdoc! { "ok": 1.0 }, n)),
-    ("exchange: a ping of a replica set", 10_000, Some(3_005), |n| {
+    ("exchange: a ping", 10_000, Some(1_805), |n| exchange(&rawdoc! { "ok": 1.0 }, n)),
+    ("exchange: a ping of a replica set", 10_000, Some(3_120), |n| {
         exchange(&of_a_replica_set(), n);
     }),
     ("exchange: a reply of 64 KB", 1_000, Some(552_000), |n| {
