@@ -1,9 +1,9 @@
-//! The elements of a document, without a look into their values.
+//! The elements of a document, one level deep.
 
 use bson::RawDocument;
 
-/// Goes through the elements of a document. Ends early at what it does not know or what does not fit: those who ask have
-/// another, slower way then, and [`is_complete`](Self::is_complete) tells them.
+/// Goes through the elements of a document. Ends early at a type that it does not know and at damage: then the document is
+/// not [complete](Self::is_complete), and a caller takes the general way.
 pub(crate) struct Elements<'a> {
     /// Without the terminator of the document.
     rest: &'a [u8],
@@ -61,7 +61,7 @@ fn value_length(kind: u8, bytes: &[u8]) -> Option<usize> {
     }
 }
 
-/// Documents of elements that matter to those who ask, and of others; one byte of some is another one.
+/// Documents of elements that callers look for, and of others; one byte of some is damaged.
 #[cfg(test)]
 pub(crate) fn some_damaged() -> impl proptest::strategy::Strategy<Value = bson::RawDocumentBuf> {
     use bson::raw::{CString, cstr};
