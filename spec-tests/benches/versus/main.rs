@@ -20,6 +20,7 @@ mod tls;
 mod waiters;
 
 use crate::measure::{Row, print_table};
+use crate::waiters::Scene;
 
 /// All rows, in the order in which they run.
 fn rows() -> Vec<Row> {
@@ -34,13 +35,17 @@ fn rows() -> Vec<Row> {
             contended::on_two_threads()
         }),
         Row::new("waiters-10000", "serve one of 10,000 waiters over 4 connections", || {
-            waiters::contestants(10_000)
+            waiters::contestants(Scene::Served(10_000))
         })
         .counted_in(10_000),
         Row::new("waiters-100000", "serve one of 100,000 waiters over 4 connections", || {
-            waiters::contestants(100_000)
+            waiters::contestants(Scene::Served(100_000))
         })
         .counted_in(100_000),
+        Row::new("given-up", "one of 256 waiters, of which 240 give up", || {
+            waiters::contestants(Scene::GivenUp)
+        })
+        .counted_in(waiters::CALLERS),
         Row::new("threads-alone", "threads: pair, alone (pool of 10)", threads::alone),
         Row::new("threads-contended", "threads: pair, 64 over 8 connections", threads::contended),
         ping::row("ping-1", "check out, ping, check in over TCP: 1 task", 1, ping::plain),

@@ -92,6 +92,13 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
         let panic_guard = PanicGuard::new(&**self);
         let mut inner = inner; // Released before the guard is dropped.
         let context = self.context(&inner, inner.state.is_recording());
+        if context.wants_events && inner.cancel_at_once::<true>(context.now, key.id) {
+            panic_guard.defuse();
+            return self.release_and_notify(inner);
+        }
+        if !context.wants_events && inner.cancel_at_once::<false>(context.now, key.id) {
+            return panic_guard.defuse();
+        }
         let mut wakes = WakeList::default();
         let input = Input::CheckOutCancelled { id: key.id };
         inner.handle(context.now, input, context.wants_events, &mut wakes);

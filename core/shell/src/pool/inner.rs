@@ -249,6 +249,20 @@ impl<R: Runtime, K: Connector<R>> PoolInner<R, K> {
         Ok(self.waiters.answer(slot, Ok(conn)))
     }
 
+    /// See [`PoolState::cancel_at_once`](cenote_core::pool::PoolState::cancel_at_once). Returns whether that is done. The
+    /// caller's waiter has to be taken out of its slot before.
+    #[inline(always)]
+    pub(super) fn cancel_at_once<const WANTS_EVENTS: bool>(
+        &mut self,
+        now: Instant,
+        id: WaiterId,
+    ) -> bool {
+        let Some(pool) = self.state.unrecorded() else { return false };
+        let mut events = EventCollector::<R, K, WANTS_EVENTS>(&mut self.pending);
+        let slot = pool.cancel_at_once(now, id, &mut events);
+        slot.map(|slot| self.waiters.remove(slot)).is_some()
+    }
+
     /// Records where the next check-out is called.
     pub(super) fn set_place(&mut self, caller: &'static Location<'static>) {
         if !self.place.is_some_and(|known| ptr::eq(known, caller)) {

@@ -1,10 +1,10 @@
 //! The wait queue: first come, first served.
 //!
 //! Requests stand in the order of their ids. Serving takes from the front, and so does timing out
-//! when deadlines come in order. Cancelling finds its request by binary search and leaves a
-//! tombstone, which goes when it reaches the front or when tombstones become the majority. So the
-//! cost of enqueueing, serving and cancelling does not depend on the length of the queue, except
-//! for the search.
+//! when deadlines come in order. Cancelling finds its request by its distance from the first one,
+//! or by binary search where others between them are gone, and leaves a tombstone, which goes when
+//! it reaches the front or when tombstones become the majority. So the cost of enqueueing, serving
+//! and cancelling does not depend on the length of the queue, except for the search.
 
 use alloc::collections::{BinaryHeap, VecDeque};
 use core::cmp::Reverse;
@@ -137,6 +137,19 @@ impl<W> WaitQueue<W> {
         self.find(id).map(|index| self.take(index))
     }
 
+    /// Takes the request of this id, if it waits and may still wait.
+    // WQ-06
+    #[inline]
+    pub(in crate::pool) fn remove_in_time(
+        &mut self,
+        id: WaiterId,
+        now: Instant,
+    ) -> Option<Request<W>> {
+        let index = self.find(id)?;
+        let is_due = self.entries[index].request().is_some_and(|request| request.is_due(now));
+        (!is_due).then(|| self.take(index))
+    }
+
     /// Takes the request with the earliest deadline, if that is `due`.
     // WQ-06
     pub(in crate::pool) fn pop_due(
@@ -207,7 +220,11 @@ impl<W> WaitQueue<W> {
     }
 
     fn find(&self, id: WaiterId) -> Option<usize> {
-        let index = self.entries.binary_search_by_key(&id, Entry::id).ok()?;
+        let is_it = |index: &usize| self.entries.get(*index).is_some_and(|it| it.id() == id);
+        let distance = id.0.checked_sub(self.entries.front()?.id().0)?;
+        let by_distance = usize::try_from(distance).ok().filter(is_it);
+        let search = || self.entries.binary_search_by_key(&id, Entry::id).ok();
+        let index = by_distance.or_else(search)?;
         self.entries[index].request().is_some().then_some(index)
     }
 
@@ -226,7 +243,8 @@ impl<W> WaitQueue<W> {
     /// once in its life, so this costs a constant on average.
     #[inline(always)]
     fn compact(&mut self) {
-        if self.entries.len() > self.waiting {
+        let is_tombstone_first = self.entries.front().is_some_and(|it| it.request().is_none());
+        if is_tombstone_first || self.entries.len() > self.kept_at_most() {
             self.drop_tombstones();
         }
         while self.entries.get(self.first_timed).is_some_and(|entry| !entry.is_timed_in_order()) {

@@ -1,13 +1,15 @@
-//! The two inputs of every operation in their usual cases: a check-out that an available connection
-//! serves or that has to wait, and the check-in of a healthy connection that becomes available or
-//! serves the oldest request.
+//! The usual cases of the inputs that come all the time: a check-out that an available connection
+//! serves or that has to wait, the check-in of a healthy connection that becomes available or
+//! serves the oldest request, and the cancellation of a request that waits.
 
+use crate::pool::error::CheckOutError;
 use crate::pool::event::{Elapsed, Event};
 use crate::pool::id::{ConnId, WaiterId};
 use crate::pool::input::Purpose;
 use crate::pool::sink::{ActionSink, emit};
 use crate::pool::state::PoolState;
 use crate::pool::state::connections::ConnState;
+use crate::pool::state::lists::List;
 use crate::pool::state::request::Request;
 use crate::pool::status::Status;
 use crate::pool::time::Instant;
@@ -141,6 +143,35 @@ impl<S: PoolTypes> PoolState<S> {
         emit(out, || Event::ConnectionCheckedOut { connection_id, request, duration });
         self.connections.reuse(id, now, purpose);
         Ok((waiter, conn))
+    }
+
+    /// Decides as [`handle`](Self::handle) does on a `CheckOutCancelled`, if the request leaves the wait
+    /// queue before its time is over and that is all that happens. Its one action would be the `Deliver` of
+    /// [`Cancelled`](CheckOutError::Cancelled) to the waiter that is returned. The shell's timer may be left as it is.
+    ///
+    /// `out` gets the event, if it has a use for it, and nothing else. `None` says nothing about the request, and no
+    /// event was emitted: feed `handle` with it, at the same time. `now` need not be fresh unless the
+    /// pool [needs it](Self::needs_now).
+    #[inline]
+    pub fn cancel_at_once(
+        &mut self,
+        now: Instant,
+        id: WaiterId,
+        out: &mut impl ActionSink<S>,
+    ) -> Option<S::Waiter> {
+        let may_owners_be_due =
+            self.owners_due.is_some() || self.connections.len(List::Draining) > 0;
+        if may_owners_be_due || !self.is_quiet(now) || self.has_work_for_queue(now) {
+            return None;
+        }
+        let Request { waiter, started, .. } = self.queue.remove_in_time(id, now)?;
+        self.now = now;
+        emit(out, || Event::ConnectionCheckOutFailed {
+            request: id,
+            error: CheckOutError::Cancelled,
+            duration: Elapsed::between(started, now),
+        });
+        Some(waiter)
     }
 
     /// Whether the time matters to [`check_out_at_once`](Self::check_out_at_once) and

@@ -1,7 +1,8 @@
 //! A machine that is served as shells serve theirs: by the entry points for what is decided at once, where they apply.
 
 use cenote_core::pool::{
-    Action, ActionSink, Health, Input, Instant, InvalidOptions, PoolOptions, PoolState,
+    Action, ActionSink, CheckOutError, Health, Input, Instant, InvalidOptions, PoolOptions,
+    PoolState,
 };
 
 use super::tagged::Tagged;
@@ -94,6 +95,11 @@ impl Quick {
                     return true;
                 }
                 Err(conn) => input = Input::CheckedIn { id, conn, health: Health::Healthy },
+            }
+        } else if let Input::CheckOutCancelled { id } = input {
+            if let Some(waiter) = self.pool.cancel_at_once(now, id, sink) {
+                sink.act(Action::Deliver { waiter, outcome: Err(CheckOutError::Cancelled) });
+                return true;
             }
         }
         let is_use = matches!(input, Input::CheckOutRequested { .. } | Input::CheckedIn { .. });
