@@ -65,6 +65,7 @@ pub use snapshot::{ConnectionInfo, ConnectionState, Snapshot, WaiterInfo, WaitsF
 pub use state::PoolState;
 pub use state::demand::Demand;
 pub use state::pacing::Pacing;
+pub use state::wait_queue::FailedRequests;
 pub use status::Status;
 pub use time::Instant;
 pub use types::{NoPayload, PoolTypes};

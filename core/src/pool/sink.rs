@@ -6,7 +6,9 @@ use alloc::vec::Vec;
 use smallvec::SmallVec;
 
 use super::action::Action;
+use super::error::CheckOutError;
 use super::event::Event;
+use super::state::wait_queue::FailedRequests;
 use super::types::PoolTypes;
 
 /// Where actions go.
@@ -21,6 +23,15 @@ pub trait ActionSink<S: PoolTypes> {
     /// No decision depends on the answer.
     fn wants_events(&self) -> bool {
         true
+    }
+
+    /// Takes the `Deliver` of the same error to many requests, one after the other. Called only if there is no use for
+    /// events, none of which may come between. A sink may keep them and answer them later, in this order, so that
+    /// whoever clears a pool need not wait for that.
+    fn fail_all(&mut self, requests: FailedRequests<S::Waiter>, error: &CheckOutError<S::Cause>) {
+        for waiter in requests {
+            self.act(Action::Deliver { waiter, outcome: Err(error.clone()) });
+        }
     }
 }
 
@@ -77,6 +88,10 @@ impl<S: PoolTypes, K: ActionSink<S>> ActionSink<S> for WithoutEvents<&mut K> {
 
     fn wants_events(&self) -> bool {
         false
+    }
+
+    fn fail_all(&mut self, requests: FailedRequests<S::Waiter>, error: &CheckOutError<S::Cause>) {
+        self.0.fail_all(requests, error);
     }
 }
 

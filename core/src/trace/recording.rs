@@ -3,7 +3,9 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use crate::pool::{Action, ActionSink, Input, Instant, PoolState, PoolTypes};
+use crate::pool::{
+    Action, ActionSink, CheckOutError, FailedRequests, Input, Instant, PoolState, PoolTypes,
+};
 
 use super::action::ActionRecord;
 use super::caller_location::CallerLocation;
@@ -188,5 +190,14 @@ impl<S: PoolTypes, K: ActionSink<S>> ActionSink<S> for RecordingSink<'_, K> {
 
     fn wants_events(&self) -> bool {
         self.out.wants_events()
+    }
+
+    fn fail_all(&mut self, requests: FailedRequests<S::Waiter>, error: &CheckOutError<S::Cause>) {
+        if !self.wanted {
+            return self.out.fail_all(requests, error);
+        }
+        for waiter in requests {
+            self.act(Action::Deliver { waiter, outcome: Err(error.clone()) });
+        }
     }
 }

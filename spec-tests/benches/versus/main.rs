@@ -9,6 +9,7 @@
 mod alone;
 mod bare;
 mod bare_ping;
+mod clear;
 mod contended;
 mod counted;
 mod measure;
@@ -46,6 +47,7 @@ fn rows() -> Vec<Row> {
             waiters::contestants(Scene::GivenUp)
         })
         .counted_in(waiters::CALLERS),
+        Row::new("clear", "the caller of clear, while callers wait", clear::contestants),
         Row::new("threads-alone", "threads: pair, alone (pool of 10)", threads::alone),
         Row::new("threads-contended", "threads: pair, 64 over 8 connections", threads::contended),
         ping::row("ping-1", "check out, ping, check in over TCP: 1 task", 1, ping::plain),

@@ -102,8 +102,11 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
         let mut wakes = WakeList::default();
         let input = Input::CheckOutCancelled { id: key.id };
         inner.handle(context.now, input, context.wants_events, &mut wakes);
-        // If its time was over, the machine answered that instead of the cancellation.
-        drop(inner.waiters.remove(key.slot));
+        // If its time was over, the machine answered that instead of the cancellation. One of many that fail is known to
+        // the machine no more, and its turn is still to find the slot.
+        if inner.pending.failing.is_empty() || !inner.waiters.is_vacant(key.slot) {
+            drop(inner.waiters.remove(key.slot));
+        }
         panic_guard.defuse();
         self.release_and_run(inner, context, wakes);
     }

@@ -1,8 +1,10 @@
 //! Takes the machine's actions, under the lock.
 
+use cenote_core::error::ConnectionError;
 use cenote_core::outbox::Outbox;
-use cenote_core::pool::{Action, ActionSink, CheckOutError};
+use cenote_core::pool::{Action, ActionSink, CheckOutError, FailedRequests};
 
+use super::failing::Failing;
 use super::types::{Delivery, Types};
 use super::waiters::Waiters;
 use crate::connection::Connector;
@@ -23,6 +25,8 @@ pub(super) struct Pending<R: Runtime, K: Connector<R>> {
     pub(super) has_work_task: bool,
     /// A check-out timed out since this was last read.
     pub(super) has_timed_out: bool,
+    /// Callers that fail with many others.
+    pub(super) failing: Failing,
     /// Callers that were answered while another lock was held.
     pub(super) wakes: WakeList<R::Waiter>,
 }
@@ -35,6 +39,7 @@ impl<R: Runtime, K: Connector<R>> Pending<R, K> {
             closing: 0,
             has_work_task: false,
             has_timed_out: false,
+            failing: Failing::default(),
             wakes: WakeList::default(),
         }
     }
@@ -42,7 +47,7 @@ impl<R: Runtime, K: Connector<R>> Pending<R, K> {
     /// Whether there is nothing to do after the lock is released.
     #[inline(always)]
     pub(super) fn is_empty(&self) -> bool {
-        self.work.queued() == 0 && self.notifications.queued() == 0
+        self.work.queued() == 0 && self.notifications.queued() == 0 && !self.failing.is_new()
     }
 
     #[inline(always)]
@@ -124,6 +129,10 @@ impl<R: Runtime, K: Connector<R>> ActionSink<Types<R, K>> for ActionCollector<'_
     #[inline]
     fn wants_events(&self) -> bool {
         self.wants_events
+    }
+
+    fn fail_all(&mut self, slots: FailedRequests<u32>, error: &CheckOutError<ConnectionError>) {
+        self.pending.failing.push(slots, error.clone());
     }
 }
 

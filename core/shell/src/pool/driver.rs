@@ -200,8 +200,11 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
         let wakes = std::mem::take(&mut inner.pending.wakes);
         let context = self.context(&inner, true);
         let timer = self.prepare_release(&mut inner, context);
-        let work = inner.pending.work.claim();
+        let (work, is_failing) = (inner.pending.work.claim(), inner.pending.failing.take_new());
         drop(inner);
+        if is_failing {
+            self.fail_in_turns();
+        }
         self.run_work(wakes, timer, work);
     }
 

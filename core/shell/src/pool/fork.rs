@@ -76,7 +76,8 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
         inner.handle(self.now(), Input::ResetAfterFork, context.wants_events, &mut wakes);
         if trigger == ForkTrigger::Requested {
             // The last waker of a task drops the task, and the parent's sockets with it.
-            R::discard_inherited(std::mem::take(&mut wakes));
+            let failing = inner.answer_failing(usize::MAX);
+            R::discard_inherited((std::mem::take(&mut wakes), failing));
         }
         self.release_and_run(inner, context, wakes);
         // Not under the lock: a task that is dropped may take it.

@@ -30,6 +30,7 @@ mod collector;
 mod drain;
 mod driver;
 mod establish;
+mod failing;
 mod failure;
 mod failure_counts;
 mod fork;

@@ -22,7 +22,7 @@ use crate::runtime::{Runtime, contain};
 
 /// How many actions a caller or a task performs of those that come while it performs what it has claimed; and how many
 /// notifications it tells: connectors and subscribers may take long.
-const TURN: usize = 256;
+pub(super) const TURN: usize = 256;
 
 impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
     #[inline(always)]
@@ -76,9 +76,13 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
         let pending = &mut inner.pending;
         let (work, notifications) = (pending.work.claim(), pending.notifications.claim());
         let has_overflowed = pending.notifications.take_overflow();
+        let is_failing = pending.failing.take_new();
         drop(inner);
         if has_overflowed {
             log::events_dropped(&self.address);
+        }
+        if is_failing {
+            self.fail_in_turns();
         }
         self.run_work(wakes, timer, work);
         self.run_notifications(notifications);

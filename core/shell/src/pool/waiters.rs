@@ -4,7 +4,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Instant;
 use std::{mem, thread};
 
-use cenote_core::pool::WaiterId;
+use cenote_core::error::ConnectionError;
+use cenote_core::pool::{CheckOutError, WaiterId};
 use slab::Slab;
 
 use super::types::Delivery;
@@ -69,6 +70,24 @@ impl<R: Runtime, K: Connector<R>> Waiters<R, K> {
             WaiterSlot::Waiting(waiter) => Some(waiter),
             WaiterSlot::Answered(_) | WaiterSlot::Vacant => None,
         }
+    }
+
+    /// Puts an error in, or frees the slot of a caller that has given up. Returns what wakes the caller, if there is one.
+    pub(super) fn fail(
+        &mut self,
+        slot: u32,
+        error: CheckOutError<ConnectionError>,
+    ) -> Option<R::Waiter> {
+        if self.is_vacant(slot) {
+            self.remove(slot);
+            return None;
+        }
+        self.answer(slot, Err(error))
+    }
+
+    /// Whether the caller of this slot has given up.
+    pub(super) fn is_vacant(&self, slot: u32) -> bool {
+        matches!(self.0.get(slot as usize), Some(WaiterSlot::Vacant))
     }
 
     /// `None` for a slot of the parent, in a child process.

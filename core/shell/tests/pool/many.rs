@@ -9,12 +9,13 @@ use cenote_core::trace::JournalOptions;
 use cenote_shell::trace::Recording;
 
 use crate::pool::blocking::{TestPool, TestRuntime, on_all_runtimes};
-use crate::pool::world::{Gate, at_most, failure, ready, unobserved};
+use crate::pool::world::{Gate, at_most, failure, ready, unobserved, until};
 use crate::recording::shared_buffer::{SharedBuffer, steps};
 
 on_all_runtimes!(
     the_pool_size_holds_and_nothing_is_lost,
     what_many_threads_do_is_recorded_in_the_order_of_the_machine,
+    a_clear_fails_all_who_wait,
 );
 
 const MAX: u32 = 8;
@@ -60,6 +61,26 @@ fn what_many_threads_do_is_recorded_in_the_order_of_the_machine<R: TestRuntime>(
     ]);
     expected.extend(R::CAN_GIVE_UP.then_some("CheckOutCancelled"));
     assert_eq!(kinds, expected);
+}
+
+/// More than are answered in one turn.
+fn a_clear_fails_all_who_wait<R: TestRuntime>() {
+    const THREADS: u64 = 600;
+    let pool = unobserved::<R::Pool<_>>(&Gate::open(), at_most(1)).build().expect("a pool");
+    pool.ready();
+    let held = pool.check_out().expect("a connection");
+    thread::scope(|scope| {
+        let callers: Vec<_> =
+            (0..THREADS).map(|_| scope.spawn(|| pool.check_out().err())).collect();
+        until(|| pool.snapshot().waiting == THREADS);
+        pool.clear(failure(), false);
+        for caller in callers {
+            let error = caller.join().expect("no panic").expect("the pool was cleared");
+            assert!(error.to_string().contains("cleared"), "{error}");
+        }
+    });
+    drop(held);
+    pool.close();
 }
 
 /// Sixty-four threads use the pool, which is closed then.

@@ -38,6 +38,24 @@ pub(in crate::pool) struct WaitQueue<W> {
     out_of_order: BinaryHeap<Reverse<(Instant, WaiterId)>>,
 }
 
+/// Requests that left the wait queue together and fail with the same error: the waiters of each, oldest first.
+#[derive(Debug)]
+pub struct FailedRequests<W>(WaitQueue<W>);
+
+impl<W> Iterator for FailedRequests<W> {
+    type Item = W;
+
+    fn next(&mut self) -> Option<W> {
+        self.0.pop().map(|request| request.waiter)
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.0.len(), Some(self.0.len()))
+    }
+}
+
+impl<W> ExactSizeIterator for FailedRequests<W> {}
+
 impl<W> WaitQueue<W> {
     pub(in crate::pool) const fn new() -> Self {
         Self {
@@ -129,6 +147,12 @@ impl<W> WaitQueue<W> {
         self.waiting -= 1;
         self.compact();
         Some(request)
+    }
+
+    /// Takes all requests, at once.
+    // WQ-06
+    pub(in crate::pool) fn take_all(&mut self) -> FailedRequests<W> {
+        FailedRequests(core::mem::replace(self, Self::new()))
     }
 
     /// Takes the request of this id, if it waits.

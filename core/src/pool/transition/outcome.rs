@@ -14,6 +14,9 @@ use crate::pool::time::Instant;
 use crate::pool::types::PoolTypes;
 
 impl<S: PoolTypes> PoolState<S> {
+    /// So many requests fail as quickly one by one.
+    const FEW: usize = 64;
+
     // EV-19, OUT-16, DU-03, DU-05
     #[inline(always)]
     pub(super) fn deliver(
@@ -68,13 +71,16 @@ impl<S: PoolTypes> PoolState<S> {
         self.fail(request, CheckOutError::WaitQueueTimeout { snapshot }, out);
     }
 
-    /// Empties the wait queue, oldest first.
+    /// Empties the wait queue, oldest first. Many requests go as a whole; few are not worth the memory of their queue.
     // WQ-10, CLR-08
     pub(super) fn fail_waiting(
         &mut self,
         error: &CheckOutError<S::Cause>,
         out: &mut impl ActionSink<S>,
     ) {
+        if self.queue.len() > Self::FEW && !out.wants_events() {
+            return out.fail_all(self.queue.take_all(), error);
+        }
         while let Some(request) = self.queue.pop() {
             self.fail(request, error.clone(), out);
         }

@@ -1,6 +1,7 @@
 //! What needs tokio's paused clock, its budget, its runtimes, or futures that are dropped.
 
 mod cancellation;
+mod clear;
 mod close;
 mod handshake;
 mod idle;
