@@ -9,6 +9,7 @@ use crate::pool::{Input, Instant, PoolState, PoolTypes};
 use super::caller_location::CallerLocation;
 use super::cause::TraceCause;
 use super::chunk::Chunk;
+use super::input_log::{CompactInput, Mark};
 use super::stage::StageRecord;
 use super::traced::fingerprint_of;
 use super::writer::{TraceInfo, TraceWriter};
@@ -39,15 +40,20 @@ impl FlightRecorder {
         Self { present, past, has_past: false }
     }
 
-    /// Records an input that will not be refused, if it is one that happens all the time and there
-    /// is room; otherwise nothing is changed.
+    /// Records an input that will not be refused, if there is room for its compact form; otherwise nothing is changed.
     #[inline(always)]
-    pub(super) fn record_valid_if_compact<S: PoolTypes>(
-        &mut self,
-        now: Instant,
-        input: &Input<S>,
-    ) -> bool {
-        self.present.log.record_valid_if_compact(now, input)
+    pub(super) fn record_compact(&mut self, now: Instant, input: CompactInput) -> bool {
+        self.present.log.record_compact(now, input)
+    }
+
+    #[inline(always)]
+    pub(super) const fn mark(&self) -> Mark {
+        self.present.log.mark()
+    }
+
+    /// Takes back what was [recorded](Self::record_compact) since `mark`.
+    pub(super) fn take_back(&mut self, mark: Mark) {
+        self.present.log.take_back(mark);
     }
 
     pub(super) fn record<S: PoolTypes>(

@@ -8,7 +8,9 @@
 
 use alloc::vec::Vec;
 
-use crate::pool::{ConnId, Health, Input, Instant, PoolOptions, PoolTypes, Purpose, ServiceId};
+use crate::pool::{
+    ConnId, Health, Input, Instant, PoolOptions, PoolTypes, Purpose, ServiceId, WaiterId,
+};
 
 use super::action::ActionRecord;
 use super::caller_location::CallerLocation;
@@ -155,6 +157,37 @@ struct Record {
     service: Option<ServiceId>,
 }
 
+/// An input that may have a compact form.
+#[derive(Clone, Copy)]
+pub(super) enum CompactInput {
+    /// With [`Purpose::Other`].
+    CheckOut { id: WaiterId, deadline: Option<Instant> },
+    /// Of a healthy connection.
+    CheckIn(ConnId),
+}
+
+impl CompactInput {
+    #[inline(always)]
+    #[expect(clippy::wildcard_enum_match_arm, reason = "`record` names every other")]
+    pub(super) const fn of<S: PoolTypes>(input: &Input<S>) -> Option<Self> {
+        match *input {
+            Input::CheckOutRequested { id, deadline, purpose: Purpose::Other, waiter: _ } => {
+                Some(Self::CheckOut { id, deadline })
+            }
+            Input::CheckedIn { id, health: Health::Healthy, conn: _ } => Some(Self::CheckIn(id)),
+            _ => None,
+        }
+    }
+}
+
+/// What a log was before a record.
+#[derive(Clone, Copy)]
+pub(super) struct Mark {
+    now: u64,
+    waiter: u64,
+    len: usize,
+}
+
 impl InputLog {
     /// A log of `bytes` bytes, which are allocated now, with 4 KiB more for rare records.
     pub(super) fn with_capacity(bytes: usize) -> Self {
@@ -202,7 +235,7 @@ impl InputLog {
         input: &Input<S>,
     ) -> bool {
         let last = self.len;
-        let is_compact = self.record_valid_if_compact(now, input);
+        let is_compact = CompactInput::of(input).is_some_and(|it| self.record_compact(now, it));
         if is_compact {
             self.last = last;
         }
@@ -212,12 +245,7 @@ impl InputLog {
     /// The same for an input that will not be [refused](Self::mark_refused). A handful of
     /// instructions: this is what a flight recorder costs.
     #[inline(always)]
-    #[expect(clippy::wildcard_enum_match_arm, reason = "`record` names every other")]
-    pub(super) fn record_valid_if_compact<S: PoolTypes>(
-        &mut self,
-        now: Instant,
-        input: &Input<S>,
-    ) -> bool {
+    pub(super) fn record_compact(&mut self, now: Instant, input: CompactInput) -> bool {
         let now = now.as_nanos();
         let time = now.wrapping_sub(self.context.now);
         if time >= 1 << COMPACT_TIME_BITS {
@@ -229,11 +257,11 @@ impl InputLog {
         let Ok(place) = <&mut [u8; COMPACT_ROOM]>::try_from(place) else { return false };
         let begin = time << 8 | Tag::Compact as u64;
         let length = match input {
-            Input::CheckOutRequested { id, waiter: _, deadline, purpose: Purpose::Other } => {
-                let same = |deadline: &Instant| {
+            CompactInput::CheckOut { id, deadline } => {
+                let same = |deadline: Instant| {
                     deadline.as_nanos().wrapping_sub(now) == self.context.allowed
                 };
-                let has_same = deadline.as_ref().is_none_or(same);
+                let has_same = deadline.is_none_or(same);
                 if id.0 != self.context.waiter.wrapping_add(1) || !has_same {
                     return false;
                 }
@@ -242,7 +270,7 @@ impl InputLog {
                 write(begin | u64::from(flag), place, 0);
                 COMPACT_CHECK_OUT_BYTES
             }
-            Input::CheckedIn { id, conn: _, health: Health::Healthy } => {
+            CompactInput::CheckIn(id) => {
                 if id.number() > u32::MAX.into() || id.slot() > u16::MAX.into() {
                     return false;
                 }
@@ -250,12 +278,23 @@ impl InputLog {
                 write(id.number() | u64::from(id.slot()) << 32, place, COMPACT_CHECK_OUT_BYTES);
                 COMPACT_CHECK_IN_BYTES
             }
-            _ => return false,
         };
         self.context.now = now;
         self.inputs += 1;
         self.len += length;
         true
+    }
+
+    /// Where the next record goes.
+    #[inline(always)]
+    pub(super) const fn mark(&self) -> Mark {
+        Mark { now: self.context.now, waiter: self.context.waiter, len: self.len }
+    }
+
+    /// Takes back the one [compact](Self::record_compact) record that was written since `mark`.
+    pub(super) fn take_back(&mut self, mark: Mark) {
+        (self.context.now, self.context.waiter, self.len) = (mark.now, mark.waiter, mark.len);
+        self.inputs -= 1;
     }
 
     /// Records an input, before it is handled. There must be room.

@@ -19,6 +19,7 @@
 //! and one line of text, of check-outs the place in the program. Texts and places can be hashed or left out.
 
 mod action;
+mod at_once;
 mod caller_location;
 mod cause;
 mod cause_numbers;

@@ -10,6 +10,7 @@ use super::caller_location::CallerLocation;
 use super::cause::TraceCause;
 use super::chunk::Chunk;
 use super::flight::{FlightRecorder, FlightRecording};
+use super::input_log::CompactInput;
 use super::journal::{Journal, JournalOptions};
 use super::recording::Recording;
 use super::stage::StageRecord;
@@ -44,8 +45,8 @@ use super::stage::StageRecord;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Recorder<S: PoolTypes> {
-    pool: PoolState<S>,
-    recording: Recording,
+    pub(super) pool: PoolState<S>,
+    pub(super) recording: Recording,
     /// Also of check-outs before a recording that begins later.
     place: Option<CallerLocation>,
 }
@@ -102,7 +103,7 @@ where
             return Err(misuse);
         }
         if let Recording::Flight(flight) = &mut self.recording {
-            if !flight.record_valid_if_compact(now, &input) {
+            if !CompactInput::of(&input).is_some_and(|it| flight.record_compact(now, it)) {
                 self.recording.proceed(&mut self.pool, now, input, out);
                 return Ok(());
             }
@@ -204,13 +205,6 @@ where
     /// flight recorder goes on.
     pub fn end_journal(&mut self) {
         self.recording.end_journal();
-    }
-
-    /// The pool, for inputs that are [handled at once](PoolState::check_out_at_once); `None` while anything is
-    /// recorded.
-    #[inline(always)]
-    pub fn unrecorded(&mut self) -> Option<&mut PoolState<S>> {
-        if self.is_recording() { None } else { Some(&mut self.pool) }
     }
 
     /// [`PoolState::next_available`], which is not recorded.

@@ -36,7 +36,7 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
     pub(super) fn check_in_healthy(self: &Arc<Self>, conn: Box<PooledSocket<R, K>>) {
         let panic_guard = PanicGuard::new(&**self);
         let mut inner = self.lock();
-        if inner.state.is_recording() {
+        if inner.state.is_journaled() {
             panic_guard.defuse();
             return self.check_in_by_input(inner, conn, Health::Healthy);
         }

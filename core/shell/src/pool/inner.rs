@@ -197,8 +197,7 @@ impl<R: Runtime, K: Connector<R>> PoolInner<R, K> {
     ) -> Option<Box<PooledSocket<R, K>>> {
         let id = WaiterId(self.check_outs + 1);
         let mut events = EventCollector::<R, K, WANTS_EVENTS>(&mut self.pending);
-        let pool = self.state.unrecorded()?;
-        let (_, conn) = pool.check_out_at_once(now, id, purpose, &mut events)?;
+        let (_, conn) = self.state.check_out_at_once(now, id, purpose, &mut events)?;
         self.check_outs += 1;
         Some(conn)
     }
@@ -211,10 +210,7 @@ impl<R: Runtime, K: Connector<R>> PoolInner<R, K> {
         conn: Box<PooledSocket<R, K>>,
     ) -> Result<(), Box<PooledSocket<R, K>>> {
         let mut events = EventCollector::<R, K, WANTS_EVENTS>(&mut self.pending);
-        match self.state.unrecorded() {
-            Some(pool) => pool.check_in_at_once(now, conn.id, conn, &mut events),
-            None => Err(conn),
-        }
+        self.state.check_in_at_once(now, conn.id, conn, &mut events)
     }
 
     /// See [`PoolState::enqueue_at_once`](cenote_core::pool::PoolState::enqueue_at_once). The caller's waiter has
@@ -227,9 +223,9 @@ impl<R: Runtime, K: Connector<R>> PoolInner<R, K> {
         CheckOutArgs { deadline, purpose }: CheckOutArgs,
     ) -> Option<(WaiterKey, Option<Instant>)> {
         let (id, slot) = (WaiterId(self.check_outs + 1), self.waiters.next_slot());
-        let pool = self.state.unrecorded()?;
         let mut events = EventCollector::<R, K, false>(&mut self.pending);
-        let limit = pool.enqueue_at_once(now, id, slot, deadline, purpose, &mut events).ok()?;
+        let limit =
+            self.state.enqueue_at_once(now, id, slot, deadline, purpose, &mut events).ok()?;
         self.check_outs += 1;
         self.waiters.add();
         Some((WaiterKey { slot, id, since }, limit))
@@ -243,9 +239,8 @@ impl<R: Runtime, K: Connector<R>> PoolInner<R, K> {
         now: Instant,
         conn: Box<PooledSocket<R, K>>,
     ) -> Result<Option<R::Waiter>, Box<PooledSocket<R, K>>> {
-        let Some(pool) = self.state.unrecorded() else { return Err(conn) };
         let mut events = EventCollector::<R, K, false>(&mut self.pending);
-        let (slot, conn) = pool.hand_over_at_once(now, conn.id, conn, &mut events)?;
+        let (slot, conn) = self.state.hand_over_at_once(now, conn.id, conn, &mut events)?;
         Ok(self.waiters.answer(slot, Ok(conn)))
     }
 
@@ -257,9 +252,8 @@ impl<R: Runtime, K: Connector<R>> PoolInner<R, K> {
         now: Instant,
         id: WaiterId,
     ) -> bool {
-        let Some(pool) = self.state.unrecorded() else { return false };
         let mut events = EventCollector::<R, K, WANTS_EVENTS>(&mut self.pending);
-        let slot = pool.cancel_at_once(now, id, &mut events);
+        let slot = self.state.cancel_at_once(now, id, &mut events);
         slot.map(|slot| self.waiters.remove(slot)).is_some()
     }
 
