@@ -51,6 +51,19 @@ if TYPE_CHECKING:
 
     from pymongo.typings import _Address
 
+# How many forks lie between this process and the one that imported this module. It is looked at for each operation, where
+# os.getpid is a system call. A fork by C code that does not call PyOS_AfterFork_Child is not seen.
+_forks = 0
+
+
+def _count_fork() -> None:
+    global _forks
+    _forks += 1
+
+
+if hasattr(os, "register_at_fork"):  # Windows has no forks.
+    os.register_at_fork(after_in_child=_count_fork)
+
 # The usual way compares with it: a name is faster than an attribute.
 _DELIVER = ActionKind.DELIVER
 _CLOSED = Cause("the connection was closed after an error")
@@ -220,6 +233,7 @@ class DecidedPool(_AgnosticBasePool[C], Generic[C, W]):
         self._queue: deque[Action] = deque()
         self._is_performing = False
         self._is_closed = False
+        self._forks = _forks
         # When the connection that is available was returned, if none was checked out since; otherwise 0.
         self._returned_last = 0
         self._action = Action()
@@ -249,7 +263,7 @@ class DecidedPool(_AgnosticBasePool[C], Generic[C, W]):
         service = service_id.binary if service_id is not None else None
 
         def clear(now: int) -> None:
-            if self.pid != os.getpid():
+            if self._forks != _forks:
                 self._forget_parent(now)
             if close:
                 self._is_closed = True
@@ -282,7 +296,7 @@ class DecidedPool(_AgnosticBasePool[C], Generic[C, W]):
 
     def _ask(self, waiter: W) -> None:
         """A caller wants a connection, and may have its outcome at once."""
-        if self.pid != os.getpid():
+        if self._forks != _forks:
             self._clear(close=False, pause=False, service_id=None, interrupt_connections=False)
         deadline, waiter.deadline = self._deadlines()
         with self._guard:
@@ -321,7 +335,7 @@ class DecidedPool(_AgnosticBasePool[C], Generic[C, W]):
     def _check_in(self, conn: C) -> None:
         conn.active = conn.pinned_txn = conn.pinned_cursor = False
         self._pinned_sockets.discard(conn)
-        if self.pid != os.getpid():
+        if self._forks != _forks:
             self._clear(close=False, pause=False, service_id=None, interrupt_connections=False)
             return
         conn.update_last_checkin_time()
@@ -426,6 +440,7 @@ class DecidedPool(_AgnosticBasePool[C], Generic[C, W]):
     def _forget_parent(self, now: int) -> None:
         """This process is a child. The sockets are the parent's: closing them here sends nothing."""
         self.pid = os.getpid()
+        self._forks = _forks
         # The file is the parent's.
         self._recording = None
         self._queue.clear()
