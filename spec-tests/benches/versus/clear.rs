@@ -27,10 +27,7 @@ fn with_waiters(runtime: &Arc<Runtime>, waiters: u32) -> Box<dyn FnMut() -> Samp
         pool.ready();
         let held = runtime.block_on(pool.check_out()).expect("a connection");
         let mut callers: Vec<_> = (0..waiters).map(|_| Box::pin(pool.check_out())).collect();
-        let poll = |caller: &mut Pin<Box<_>>| {
-            Future::poll(caller.as_mut(), &mut Context::from_waker(Waker::noop())).is_pending()
-        };
-        assert!(callers.iter_mut().all(poll), "they wait");
+        assert!(callers.iter_mut().all(is_pending), "they wait");
         let cause = ConnectionError::network(Stage::Operation, "reset");
         let began = Instant::now();
         pool.clear(cause, false);
@@ -39,4 +36,8 @@ fn with_waiters(runtime: &Arc<Runtime>, waiters: u32) -> Box<dyn FnMut() -> Samp
         drop(held);
         vec![nanoseconds(took)]
     })
+}
+
+fn is_pending<F: Future>(caller: &mut Pin<Box<F>>) -> bool {
+    caller.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending()
 }
