@@ -31,7 +31,6 @@ pub(crate) fn contestants() -> Vec<Contestant> {
     let deadpool = runtime.block_on(pools::deadpool(10, None));
     let limited = runtime.block_on(pools::deadpool(10, Some(Duration::from_secs(30))));
     let bb8 = runtime.block_on(pools::bb8(10, None));
-    let mobc = runtime.block_on(pools::mobc(10, None));
     let r2d2 = pools::r2d2(10);
     let cenote = |pool: cenote_tokio::Pool<pools::Numbers>| {
         on(&runtime, async move || drop(black_box(pool.check_out().await)))
@@ -49,7 +48,6 @@ pub(crate) fn contestants() -> Vec<Contestant> {
             on(&runtime, async move || drop(black_box(limited.get().await))),
         ),
         ("bb8", on(&runtime, async move || drop(black_box(bb8.get().await)))),
-        ("mobc", on(&runtime, async move || drop(black_box(mobc.get().await)))),
         ("r2d2", Box::new(move || time(|| (0..PAIRS).for_each(|_| drop(black_box(r2d2.get())))))),
     ]
 }

@@ -2,7 +2,6 @@
 
 use std::future::Future;
 use std::sync::Arc;
-use std::thread;
 use std::time::Instant;
 
 use tokio::runtime::{Builder, Runtime};
@@ -23,9 +22,7 @@ pub(crate) fn on_one_thread() -> Vec<Contestant> {
 
 pub(crate) fn on_two_threads() -> Vec<Contestant> {
     let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build();
-    let mut all = contestants(runtime.expect("a runtime"));
-    all.push(("r2d2", threads()));
-    all
+    contestants(runtime.expect("a runtime"))
 }
 
 fn contestants(runtime: Runtime) -> Vec<Contestant> {
@@ -35,7 +32,6 @@ fn contestants(runtime: Runtime) -> Vec<Contestant> {
     let counted = runtime.block_on(pools::cenote(pools::timed(8), true));
     let deadpool = runtime.block_on(pools::deadpool(8, None));
     let bb8 = runtime.block_on(pools::bb8(8, None));
-    let mobc = runtime.block_on(pools::mobc(8, None));
     let cenote = |pool: cenote_tokio::Pool<pools::Numbers>| {
         on(&runtime, move || {
             let pool = pool.clone();
@@ -70,14 +66,6 @@ fn contestants(runtime: Runtime) -> Vec<Contestant> {
             drop(connection);
         }
     });
-    let mobc = on(&runtime, move || {
-        let pool = mobc.clone();
-        async move {
-            let connection = pool.get().await;
-            yield_now().await;
-            drop(connection);
-        }
-    });
     vec![
         ("bare: two yields", bare),
         ("semaphore and mutex, by hand", made),
@@ -85,7 +73,6 @@ fn contestants(runtime: Runtime) -> Vec<Contestant> {
         ("cenote, timed, a subscriber", cenote(counted)),
         ("deadpool", deadpool),
         ("bb8", bb8),
-        ("mobc", mobc),
     ]
 }
 
@@ -110,25 +97,5 @@ fn on<F: Future<Output = ()> + Send + 'static>(
             tasks.join_all().await;
             vec![nanoseconds(began.elapsed() / UNITS)]
         })
-    })
-}
-
-/// A thread for each task.
-fn threads() -> Box<dyn FnMut() -> Sample> {
-    let pool = pools::r2d2(8);
-    Box::new(move || {
-        let began = Instant::now();
-        thread::scope(|scope| {
-            for _ in 0..TASKS {
-                scope.spawn(|| {
-                    for _ in 0..PAIRS {
-                        let connection = pool.get();
-                        thread::yield_now();
-                        drop(connection);
-                    }
-                });
-            }
-        });
-        vec![nanoseconds(began.elapsed() / UNITS)]
     })
 }

@@ -4,7 +4,7 @@ use std::convert::Infallible;
 use std::time::Duration;
 
 use cenote_core::error::ConnectionError;
-use cenote_core::pool::{Maintenance, PoolOptions};
+use cenote_core::pool::PoolOptions;
 use cenote_tokio::{Builder, Connector, HandshakeReporter, Pool, Target, Tokio};
 
 /// Connections are numbers.
@@ -20,12 +20,9 @@ impl Connector<Tokio> for Numbers {
     }
 }
 
-/// With nothing that needs the time.
+/// As they are by default, but for the size.
 pub(crate) fn plain(connections: u32) -> PoolOptions {
-    PoolOptions::default()
-        .with_max_pool_size(connections)
-        .with_max_connecting(connections)
-        .with_maintenance(Maintenance::Never)
+    PoolOptions::default().with_max_pool_size(connections).with_max_connecting(connections)
 }
 
 /// With idle times and a limit for waiting, as services have them.
@@ -132,35 +129,6 @@ pub(crate) async fn bb8(connections: u32, wait: Option<Duration>) -> bb8::Pool<N
         .build(Numbers)
         .await
         .expect("it connects")
-}
-
-#[mobc::async_trait]
-impl mobc::Manager for Numbers {
-    type Connection = u64;
-    type Error = Infallible;
-
-    async fn connect(&self) -> Result<u64, Infallible> {
-        Ok(1)
-    }
-
-    async fn check(&self, connection: u64) -> Result<u64, Infallible> {
-        Ok(connection)
-    }
-}
-
-pub(crate) async fn mobc(connections: u32, wait: Option<Duration>) -> mobc::Pool<Numbers> {
-    let pool = mobc::Pool::builder()
-        .max_open(connections.into())
-        .max_idle(connections.into())
-        .test_on_check_out(false)
-        .get_timeout(wait)
-        .build(Numbers);
-    let mut all = Vec::new();
-    for _ in 0..connections {
-        all.push(pool.get().await.expect("a connection"));
-    }
-    drop(all);
-    pool
 }
 
 impl r2d2::ManageConnection for Numbers {

@@ -35,7 +35,6 @@ pub(crate) fn contestants(scene: Scene) -> Vec<Contestant> {
     let timed = runtime.block_on(pools::cenote(pools::timed(connections), false));
     let deadpool = runtime.block_on(pools::deadpool(connections as usize, None));
     let bb8 = runtime.block_on(pools::bb8(connections, None));
-    let mobc = runtime.block_on(pools::mobc(connections, None));
     let cenote = |pool: cenote_tokio::Pool<pools::Numbers>| {
         on(&runtime, scene, move |held| {
             let pool = pool.clone();
@@ -66,21 +65,12 @@ pub(crate) fn contestants(scene: Scene) -> Vec<Contestant> {
             drop(connection);
         }
     });
-    let mobc = on(&runtime, scene, move |held| {
-        let pool = mobc.clone();
-        async move {
-            let connection = pool.get().await;
-            wait_for(held).await;
-            drop(connection);
-        }
-    });
     let mut contestants = vec![
         ("semaphore and mutex, by hand", made),
         ("cenote", cenote(silent)),
         ("cenote, timed", cenote(timed)),
         ("deadpool", deadpool),
         ("bb8", bb8),
-        ("mobc", mobc),
     ];
     if let Scene::Served(waiters) = scene {
         contestants.insert(0, ("bare: a chain of oneshot wake-ups", chain(&runtime, waiters)));
