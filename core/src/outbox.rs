@@ -113,6 +113,23 @@ impl<A> Outbox<A> {
         Some(core::mem::take(&mut self.queue))
     }
 
+    /// Makes the caller the drainer of an outbox that is idle, for actions that it does not even push. It has to
+    /// [claim more](Self::claim_more) when they are performed. `false` when others come first: push them.
+    #[inline(always)]
+    pub fn claim_idle(&mut self) -> bool {
+        let is_idle = self.is_idle();
+        self.is_drained |= is_idle;
+        is_idle
+    }
+
+    /// What has come since an idle outbox was [claimed](Self::claim_idle): again to be drained. `None` ends the drainer's
+    /// part.
+    #[inline(always)]
+    pub fn claim_more(&mut self) -> Option<VecDeque<A>> {
+        self.is_drained = !self.queue.is_empty();
+        self.is_drained.then(|| core::mem::take(&mut self.queue))
+    }
+
     /// At most `most` of what [`drain_some`] has left, for the one that it was left to: again to be drained. What stays is
     /// still [queued](Self::queued).
     pub fn claim_rest(&mut self, most: usize) -> VecDeque<A> {

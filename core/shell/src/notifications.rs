@@ -66,6 +66,18 @@ impl<T> NotificationQueue<T> {
         self.outbox.claim()
     }
 
+    /// See [`Outbox::claim_idle`].
+    #[inline(always)]
+    pub(crate) fn claim_idle(&mut self) -> bool {
+        self.outbox.claim_idle()
+    }
+
+    /// See [`Outbox::claim_more`].
+    #[inline(always)]
+    pub(crate) fn claim_more(&mut self) -> Option<VecDeque<T>> {
+        self.outbox.claim_more()
+    }
+
     /// See [`Outbox::claim_rest`].
     pub(crate) fn claim_rest(&mut self, most: usize) -> VecDeque<T> {
         self.outbox.claim_rest(most)

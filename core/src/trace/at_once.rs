@@ -168,9 +168,9 @@ mod tests {
         let pool = PoolState::new(Instant::ORIGIN, options, &mut |_| {}).expect("options");
         let mut pool = Recorder::new(pool).with_flight_recorder(4 << 10);
         feed(&mut pool, 1, Input::Ready);
-        let start = |action| match action {
-            Action::StartEstablish { id, .. } => Some(id),
-            _ => None,
+        let start = |action| {
+            let Action::StartEstablish { id, .. } = action else { return None };
+            Some(id)
         };
         let id = feed(&mut pool, 2, request(1)).into_iter().find_map(start).expect("its first");
         feed(&mut pool, 3, Input::EstablishSucceeded { id, conn: () });

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use cenote_core::error::{ConnectionError, Kind};
 use cenote_core::pool::{Health, Input};
 
+use super::collector::{FewEvents, NoEvents};
 use super::driver::{InnerGuard, PoolDriver};
 use super::types::{Operation, PooledSocket};
 use crate::connection::Connector;
@@ -45,7 +46,7 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
             return self.check_in_with_events(inner, conn);
         }
         let now = self.now_at_once(&inner);
-        let outcome = inner.check_in_at_once::<false>(now, conn);
+        let outcome = inner.check_in_at_once(now, conn, &mut NoEvents);
         panic_guard.defuse();
         match outcome {
             Ok(()) => Self::release_at_once(inner),
@@ -62,10 +63,11 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
     ) {
         let panic_guard = PanicGuard::new(&**self);
         let mut inner = inner; // Released before the guard is dropped.
-        let outcome = inner.check_in_at_once::<true>(self.now(), conn);
+        let mut events = FewEvents::default();
+        let outcome = inner.check_in_at_once(self.now(), conn, &mut events);
         panic_guard.defuse();
         match outcome {
-            Ok(()) => self.release_and_notify(inner),
+            Ok(()) => self.release_and_tell(inner, events),
             Err(conn) => self.check_in_by_input(inner, conn, Health::Healthy),
         }
     }

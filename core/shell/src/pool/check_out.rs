@@ -12,6 +12,7 @@ use std::time::Instant;
 use cenote_core::error::{PoolError, Wait, WaitLimit};
 use cenote_core::pool::{Health, Input, Purpose};
 
+use super::collector::{FewEvents, NoEvents};
 use super::driver::{InnerGuard, PoolDriver};
 use super::guard::PooledConnection;
 use super::types::outcome;
@@ -92,11 +93,12 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
         let panic_guard = PanicGuard::new(&**self);
         let mut inner = inner; // Released before the guard is dropped.
         let context = self.context(&inner, inner.state.is_recording());
-        if context.wants_events && inner.cancel_at_once::<true>(context.now, key.id) {
+        let mut events = FewEvents::default();
+        if context.wants_events && inner.cancel_at_once(context.now, key.id, &mut events) {
             panic_guard.defuse();
-            return self.release_and_notify(inner);
+            return self.release_and_tell(inner, events);
         }
-        if !context.wants_events && inner.cancel_at_once::<false>(context.now, key.id) {
+        if !context.wants_events && inner.cancel_at_once(context.now, key.id, &mut NoEvents) {
             return panic_guard.defuse();
         }
         let mut wakes = WakeList::default();

@@ -2,7 +2,7 @@
 
 use cenote_core::error::ConnectionError;
 use cenote_core::outbox::Outbox;
-use cenote_core::pool::{Action, ActionSink, CheckOutError, FailedRequests};
+use cenote_core::pool::{Action, ActionSink, CheckOutError, Event, FailedRequests};
 
 use super::failing::Failing;
 use super::types::{Delivery, Types};
@@ -85,22 +85,36 @@ pub(super) struct ActionCollector<'a, R: Runtime, K: Connector<R>> {
     pub(super) answer: Option<Delivery<R, K>>,
 }
 
-/// The sink of an input that is handled at once, which has no other action than events.
-pub(super) struct EventCollector<'a, R: Runtime, K: Connector<R>, const WANTS_EVENTS: bool>(
-    pub(super) &'a mut Pending<R, K>,
-);
+/// The sink of an input that is handled at once, which has no other action than events, and these are not wanted.
+pub(super) struct NoEvents;
 
-impl<R: Runtime, K: Connector<R>, const WANTS_EVENTS: bool> ActionSink<Types<R, K>>
-    for EventCollector<'_, R, K, WANTS_EVENTS>
-{
-    #[inline(always)]
-    fn act(&mut self, event: Action<Types<R, K>>) {
-        self.0.push(event);
+impl<R: Runtime, K: Connector<R>> ActionSink<Types<R, K>> for NoEvents {
+    fn act(&mut self, _: Action<Types<R, K>>) {
+        unreachable!("there is nothing but events");
     }
 
     #[inline(always)]
     fn wants_events(&self) -> bool {
-        WANTS_EVENTS
+        false
+    }
+}
+
+/// The events of an input that is handled at once, two at most: they need no queue where they are told next.
+#[derive(Default)]
+pub(super) struct FewEvents {
+    pub(super) first: Option<Event<ConnectionError>>,
+    pub(super) second: Option<Event<ConnectionError>>,
+}
+
+impl<R: Runtime, K: Connector<R>> ActionSink<Types<R, K>> for FewEvents {
+    #[inline(always)]
+    fn act(&mut self, action: Action<Types<R, K>>) {
+        let Action::EmitEvent(event) = action else { unreachable!("there is nothing but events") };
+        if self.first.is_none() {
+            self.first = Some(event);
+        } else {
+            self.second = Some(event);
+        }
     }
 }
 

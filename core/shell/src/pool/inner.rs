@@ -8,10 +8,12 @@ use std::sync::Arc;
 use std::task::Waker;
 
 use cenote_core::outbox::Outbox;
-use cenote_core::pool::{Action, ConnId, Input, Instant, Misuse, Purpose, Status, WaiterId};
+use cenote_core::pool::{
+    Action, ActionSink, ConnId, Input, Instant, Misuse, Purpose, Status, WaiterId,
+};
 
 use super::clear_report::{BeforeClear, ClearReport};
-use super::collector::{ActionCollector, EventCollector, Pending};
+use super::collector::{ActionCollector, NoEvents, Pending};
 use super::rest;
 use super::types::{CheckOutResult, FailedCheckOut, PooledSocket, Types};
 use super::waiters::{WaiterKey, Waiters};
@@ -190,27 +192,27 @@ impl<R: Runtime, K: Connector<R>> PoolInner<R, K> {
 
     /// See [`PoolState::check_out_at_once`](cenote_core::pool::PoolState::check_out_at_once).
     #[inline(always)]
-    pub(super) fn check_out_at_once<const WANTS_EVENTS: bool>(
+    pub(super) fn check_out_at_once(
         &mut self,
         now: Instant,
         purpose: Purpose,
+        events: &mut impl ActionSink<Types<R, K>>,
     ) -> Option<Box<PooledSocket<R, K>>> {
         let id = WaiterId(self.check_outs + 1);
-        let mut events = EventCollector::<R, K, WANTS_EVENTS>(&mut self.pending);
-        let (_, conn) = self.state.check_out_at_once(now, id, purpose, &mut events)?;
+        let (_, conn) = self.state.check_out_at_once(now, id, purpose, events)?;
         self.check_outs += 1;
         Some(conn)
     }
 
     /// See [`PoolState::check_in_at_once`](cenote_core::pool::PoolState::check_in_at_once).
     #[inline(always)]
-    pub(super) fn check_in_at_once<const WANTS_EVENTS: bool>(
+    pub(super) fn check_in_at_once(
         &mut self,
         now: Instant,
         conn: Box<PooledSocket<R, K>>,
+        events: &mut impl ActionSink<Types<R, K>>,
     ) -> Result<(), Box<PooledSocket<R, K>>> {
-        let mut events = EventCollector::<R, K, WANTS_EVENTS>(&mut self.pending);
-        self.state.check_in_at_once(now, conn.id, conn, &mut events)
+        self.state.check_in_at_once(now, conn.id, conn, events)
     }
 
     /// See [`PoolState::enqueue_at_once`](cenote_core::pool::PoolState::enqueue_at_once). The caller's waiter has
@@ -223,9 +225,8 @@ impl<R: Runtime, K: Connector<R>> PoolInner<R, K> {
         CheckOutArgs { deadline, purpose }: CheckOutArgs,
     ) -> Option<(WaiterKey, Option<Instant>)> {
         let (id, slot) = (WaiterId(self.check_outs + 1), self.waiters.next_slot());
-        let mut events = EventCollector::<R, K, false>(&mut self.pending);
-        let limit =
-            self.state.enqueue_at_once(now, id, slot, deadline, purpose, &mut events).ok()?;
+        let enqueued = self.state.enqueue_at_once(now, id, slot, deadline, purpose, &mut NoEvents);
+        let limit = enqueued.ok()?;
         self.check_outs += 1;
         self.waiters.add();
         Some((WaiterKey { slot, id, since }, limit))
@@ -239,21 +240,20 @@ impl<R: Runtime, K: Connector<R>> PoolInner<R, K> {
         now: Instant,
         conn: Box<PooledSocket<R, K>>,
     ) -> Result<Option<R::Waiter>, Box<PooledSocket<R, K>>> {
-        let mut events = EventCollector::<R, K, false>(&mut self.pending);
-        let (slot, conn) = self.state.hand_over_at_once(now, conn.id, conn, &mut events)?;
+        let (slot, conn) = self.state.hand_over_at_once(now, conn.id, conn, &mut NoEvents)?;
         Ok(self.waiters.answer(slot, Ok(conn)))
     }
 
     /// See [`PoolState::cancel_at_once`](cenote_core::pool::PoolState::cancel_at_once). Returns whether that is done. The
     /// caller's waiter has to be taken out of its slot before.
     #[inline(always)]
-    pub(super) fn cancel_at_once<const WANTS_EVENTS: bool>(
+    pub(super) fn cancel_at_once(
         &mut self,
         now: Instant,
         id: WaiterId,
+        events: &mut impl ActionSink<Types<R, K>>,
     ) -> bool {
-        let mut events = EventCollector::<R, K, WANTS_EVENTS>(&mut self.pending);
-        let slot = self.state.cancel_at_once(now, id, &mut events);
+        let slot = self.state.cancel_at_once(now, id, events);
         slot.map(|slot| self.waiters.remove(slot)).is_some()
     }
 

@@ -8,6 +8,7 @@ use std::task::Waker;
 use cenote_core::outbox::drain_some;
 use cenote_core::pool::Action;
 
+use super::collector::FewEvents;
 use super::driver::{InnerGuard, PoolDriver};
 use super::inner::PoolInner;
 use super::types::{InputContext, Types};
@@ -32,12 +33,33 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
         Self::release_and_wake(inner, timer);
     }
 
-    /// [`release_at_once`](Self::release_at_once), after which subscribers are told.
+    /// [`release_at_once`](Self::release_at_once), after which subscribers are told. The events are queued only behind others.
     #[inline(always)]
-    pub(super) fn release_and_notify(self: &Arc<Self>, mut inner: InnerGuard<'_, R, K>) {
+    pub(super) fn release_and_tell(
+        self: &Arc<Self>,
+        mut inner: InnerGuard<'_, R, K>,
+        events: FewEvents,
+    ) {
         let is_timed = inner.state.needs_now_at_once();
         let timer = if is_timed { inner.arm_at_once() } else { None };
-        self.release_and_perform(inner, WakeList::default(), timer);
+        let events = [events.first, events.second].into_iter().flatten();
+        let pending = &mut inner.pending;
+        if pending.work.queued() > 0 || !pending.notifications.claim_idle() {
+            events.for_each(|event| pending.notifications.push(Notification::Event(event)));
+            return self.release_and_perform(inner, WakeList::default(), timer);
+        }
+        Self::release_and_wake(inner, timer);
+        let here = self.enter();
+        contain(|| events.for_each(|event| self.subscribers.tell(&self.address, event)));
+        drop(here);
+        let mut inner = self.lock();
+        match inner.pending.notifications.claim_more() {
+            None => self.notify_if_empty(inner),
+            more => {
+                drop(inner);
+                self.run_notifications(more);
+            }
+        }
     }
 
     #[inline(always)]

@@ -12,20 +12,20 @@
 //! | `check_out_at_once` | a connection is available | the clock, the deadline, actions | `request_in_turn`; `request_by_input` if its socket has ended |
 //! | `request_in_turn` | none is, and the request is queued behind others | actions but the timer | `request_by_input` |
 //!
-//! `check_out_at_once::<true>` is the same way with events, of which `request_with_events` makes use. A way that may skip
-//! the clock reads it if the machine [needs the time](cenote_core::pool::PoolState::needs_now_at_once).
+//! `request_with_events` makes use of `check_out_at_once`, too. A way that may skip the clock reads it if the machine [needs the time](cenote_core::pool::PoolState::needs_now_at_once).
 
 use std::panic::{Location, resume_unwind};
 use std::sync::Arc;
 use std::thread;
 
-use cenote_core::pool::{Instant, Purpose};
+use cenote_core::pool::{ActionSink, Instant, Purpose};
 
 use super::check_out::Until;
+use super::collector::{FewEvents, NoEvents};
 use super::driver::{InnerGuard, PoolDriver};
 use super::idle_sockets::{IdleFault, IdleLook};
 use super::inner::{CheckOutArgs, PoolInner};
-use super::types::{CheckOutResult, PooledSocket, outcome};
+use super::types::{CheckOutResult, PooledSocket, Types, outcome};
 use super::waiters::WaiterKey;
 use crate::connection::Connector;
 use crate::runtime::Runtime;
@@ -72,7 +72,7 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
             return self.request_with_events(inner, until.begin(self), purpose, waiter);
         }
         let now = self.now_at_once(&inner);
-        let checked_out = self.check_out_at_once::<false>(&mut inner, now, purpose);
+        let checked_out = self.check_out_at_once(&mut inner, now, purpose, &mut NoEvents);
         panic_guard.defuse();
         match checked_out {
             Ok(Some(conn)) => {
@@ -139,11 +139,12 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
     ) -> Result<CheckOutResult<R, K>, WaiterKey> {
         let panic_guard = PanicGuard::new(&**self);
         let mut inner = inner; // Released before the guard is dropped.
-        let checked_out = self.check_out_at_once::<true>(&mut inner, self.now(), purpose);
+        let mut events = FewEvents::default();
+        let checked_out = self.check_out_at_once(&mut inner, self.now(), purpose, &mut events);
         panic_guard.defuse();
         let look = match checked_out {
             Ok(Some(conn)) => {
-                self.release_and_notify(inner);
+                self.release_and_tell(inner, events);
                 return Ok(Ok(conn));
             }
             Ok(None) => IdleLook::Due,
@@ -229,14 +230,15 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
 
     /// Most check-outs end here: nothing follows from them. Fails with a connection that has to be closed first.
     #[inline(always)]
-    fn check_out_at_once<const WANTS_EVENTS: bool>(
+    fn check_out_at_once(
         &self,
         inner: &mut PoolInner<R, K>,
         now: Instant,
         purpose: Purpose,
+        events: &mut impl ActionSink<Types<R, K>>,
     ) -> Result<Option<Box<PooledSocket<R, K>>>, IdleFault> {
         match self.next_fault(inner) {
-            None => Ok(inner.check_out_at_once::<WANTS_EVENTS>(now, purpose)),
+            None => Ok(inner.check_out_at_once(now, purpose, events)),
             Some(fault) => Err(fault),
         }
     }
