@@ -4,7 +4,7 @@ use std::future::Future;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::oneshot;
@@ -34,6 +34,8 @@ pub(crate) fn contestants(scene: Scene) -> Vec<Contestant> {
     let silent = runtime.block_on(pools::cenote(pools::plain(connections), false));
     let timed = runtime.block_on(pools::cenote(pools::timed(connections), false));
     let deadpool = runtime.block_on(pools::deadpool(connections as usize, None));
+    let limit = Some(Duration::from_secs(30));
+    let limited = runtime.block_on(pools::deadpool(connections as usize, limit));
     let bb8 = runtime.block_on(pools::bb8(connections, None));
     let cenote = |pool: cenote_tokio::Pool<pools::Numbers>| {
         on(&runtime, scene, move |held| {
@@ -49,14 +51,16 @@ pub(crate) fn contestants(scene: Scene) -> Vec<Contestant> {
         let made = made.clone();
         async move { made.with(async || wait_for(held).await).await }
     });
-    let deadpool = on(&runtime, scene, move |held| {
-        let pool = deadpool.clone();
-        async move {
-            let connection = pool.get().await;
-            wait_for(held).await;
-            drop(connection);
-        }
-    });
+    let of_deadpool = |pool: deadpool::managed::Pool<pools::Numbers>| {
+        on(&runtime, scene, move |held| {
+            let pool = pool.clone();
+            async move {
+                let connection = pool.get().await;
+                wait_for(held).await;
+                drop(connection);
+            }
+        })
+    };
     let bb8 = on(&runtime, scene, move |held| {
         let pool = bb8.clone();
         async move {
@@ -69,7 +73,8 @@ pub(crate) fn contestants(scene: Scene) -> Vec<Contestant> {
         ("semaphore and mutex, by hand", made),
         ("cenote", cenote(silent)),
         ("cenote, timed", cenote(timed)),
-        ("deadpool", deadpool),
+        ("deadpool", of_deadpool(deadpool)),
+        ("deadpool with a timeout", of_deadpool(limited)),
         ("bb8", bb8),
     ];
     if let Scene::Served(waiters) = scene {

@@ -4,6 +4,7 @@
 //! contained.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use cenote_core::address::ServerAddress;
@@ -33,11 +34,16 @@ fn are_enabled() -> bool {
 
 /// The check-outs of a pool that wait, by their numbers.
 #[derive(Debug, Default)]
-pub(crate) struct CheckOutSpans(Mutex<BTreeMap<WaiterId, (CheckOutSpan, &'static str)>>);
+pub(crate) struct CheckOutSpans {
+    all: Mutex<BTreeMap<WaiterId, (CheckOutSpan, &'static str)>>,
+    /// Whether there was ever one: in most programs there is none, and nothing to look for.
+    is_used: AtomicBool,
+}
 
 impl CheckOutSpans {
     /// Keeps the span of a request that waits. Calls no collector.
     pub(crate) fn insert(&self, id: WaiterId, span: CheckOutSpan, waits_for: &'static str) {
+        self.is_used.store(true, Ordering::Relaxed);
         self.all().insert(id, (span, waits_for));
     }
 
@@ -86,6 +92,9 @@ impl CheckOutSpans {
     }
 
     fn remove(&self, id: WaiterId) -> Option<CheckOutSpan> {
+        if !self.is_used.load(Ordering::Relaxed) {
+            return None;
+        }
         let (span, waits_for) = self.all().remove(&id)?;
         span.record(|span| {
             span.record("cenote.request", display(id));
@@ -95,7 +104,7 @@ impl CheckOutSpans {
     }
 
     fn all(&self) -> MutexGuard<'_, BTreeMap<WaiterId, (CheckOutSpan, &'static str)>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.all.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
