@@ -4,7 +4,7 @@
 use crate::pool::{ActionSink, ConnId, Instant, PoolTypes, Purpose, WaiterId};
 
 use super::cause::TraceCause;
-use super::input_log::{CompactInput, Mark};
+use super::compact::{CompactInput, Mark};
 use super::recorder::Recorder;
 use super::recording::Recording;
 

@@ -9,7 +9,7 @@ use crate::pool::{Input, Instant, PoolState, PoolTypes};
 use super::caller_location::CallerLocation;
 use super::cause::TraceCause;
 use super::chunk::Chunk;
-use super::input_log::{CompactInput, Mark};
+use super::compact::{CompactInput, Mark};
 use super::stage::StageRecord;
 use super::traced::fingerprint_of;
 use super::writer::{TraceInfo, TraceWriter};

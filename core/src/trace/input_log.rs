@@ -8,13 +8,18 @@
 
 use alloc::vec::Vec;
 
-use crate::pool::{
-    ConnId, Health, Input, Instant, PoolOptions, PoolTypes, Purpose, ServiceId, WaiterId,
-};
+use crate::pool::{ConnId, Health, Input, Instant, PoolOptions, PoolTypes, ServiceId};
 
 use super::action::ActionRecord;
 use super::caller_location::CallerLocation;
 use super::cause::{CauseSummary, TraceCause};
+use super::compact::CompactInput;
+use super::record::{
+    ACTION_HAS_CONNECTION, ACTION_HAS_NANOS, CHECK_IN_ERRORED, CHECK_IN_PENDING_RESPONSE,
+    CHECK_OUT_HAS_DEADLINE, CLEAR_INTERRUPTS, DRAIN_GOES_ON, ENDS_DRAIN, HAS_CLEARS, IS_ACTION,
+    IS_FOLLOWS, IS_OVERLOAD, IS_PLACE, IS_STAGE, RECORD_MAX, REFUSED, RELEASES, RETIRES, Record,
+    Tag, about, length, number, plain, served, zigzag,
+};
 use super::stage::StageRecord;
 use super::string_table::StringTable;
 
@@ -36,8 +41,8 @@ pub(super) struct InputLog {
     pub(super) start: Context,
     /// As the next record finds it.
     pub(super) context: Context,
-    bytes: Vec<u8>,
-    len: usize,
+    pub(super) bytes: Vec<u8>,
+    pub(super) len: usize,
     /// Where the last input begins.
     last: usize,
     pub(super) inputs: u64,
@@ -49,144 +54,12 @@ pub(super) struct InputLog {
     pub(super) options: Vec<PoolOptions>,
 }
 
-/// The kind of a record, in the low four bits of its first byte.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Tag {
-    CheckOutRequested,
-    CheckOutCancelled,
-    CheckedIn,
-    Repurposed,
-    Handshaken,
-    EstablishSucceeded,
-    EstablishFailed,
-    IdleClosedByPeer,
-    Ready,
-    Close,
-    Timer,
-    ResetAfterFork,
-    Clear,
-    SetOptions,
-    /// Also an action, a place, a stage or a step of the client: the flags say so.
-    Fingerprint,
-    /// Both compact forms: the flag says which.
-    Compact,
-}
-
-impl Tag {
-    pub(super) const ALL: [Self; 16] = [
-        Self::CheckOutRequested,
-        Self::CheckOutCancelled,
-        Self::CheckedIn,
-        Self::Repurposed,
-        Self::Handshaken,
-        Self::EstablishSucceeded,
-        Self::EstablishFailed,
-        Self::IdleClosedByPeer,
-        Self::Ready,
-        Self::Close,
-        Self::Timer,
-        Self::ResetAfterFork,
-        Self::Clear,
-        Self::SetOptions,
-        Self::Fingerprint,
-        Self::Compact,
-    ];
-}
-
-/// In the high four bits of the first byte. Their meaning depends on the tag, which the names begin
-/// with; an input that was refused has the highest.
-pub(super) const REFUSED: u8 = 0x80;
-/// Two bits of a purpose.
-pub(super) const PURPOSE: u8 = 0x30;
-pub(super) const CHECK_OUT_HAS_DEADLINE: u8 = 0x40;
-pub(super) const CHECK_IN_ERRORED: u8 = 0x10;
-/// Together with the flag before: the caller timed out, and the request id is above the slot.
-pub(super) const CHECK_IN_PENDING_RESPONSE: u8 = 0x20;
-/// With the tags `EstablishSucceeded` and `EstablishFailed`: it is the end of a drain.
-pub(super) const ENDS_DRAIN: u8 = 0x10;
-/// With the tag `EstablishFailed`: the server may be overloaded.
-pub(super) const IS_OVERLOAD: u8 = 0x20;
-/// With the tag `EstablishSucceeded`: progress of a drain.
-pub(super) const DRAIN_GOES_ON: u8 = 0x20;
-/// With the tag `Ready`: connections retire.
-pub(super) const RETIRES: u8 = 0x10;
-/// With the tag `Ready`: idle connections are released.
-pub(super) const RELEASES: u8 = 0x20;
-pub(super) const HAS_SERVICE: u8 = 0x10;
-pub(super) const CLEAR_INTERRUPTS: u8 = 0x20;
-/// With the tag `Handshaken`: the number of clears at hello is there.
-pub(super) const HAS_CLEARS: u8 = 0x20;
-/// With the tag `Compact`: a check-in, not a check-out.
-pub(super) const COMPACT_IS_CHECK_IN: u8 = 0x10;
-/// With the tag `Compact`: the check-out has a deadline, as long after it as that of the one
-/// before.
-pub(super) const COMPACT_HAS_DEADLINE: u8 = 0x20;
-/// With the tag `Fingerprint`: an action.
-pub(super) const IS_ACTION: u8 = 0x40;
-/// With the tag `Fingerprint`: the place of the check-outs that follow.
-pub(super) const IS_PLACE: u8 = 0x80;
-/// With the tag `Fingerprint`, if it is no action: the stage of an establishment, or of a failure.
-pub(super) const IS_STAGE: u8 = 0x10;
-/// With the tag `Fingerprint`, if it is no action: which step of the client the next input follows.
-pub(super) const IS_FOLLOWS: u8 = 0x20;
-pub(super) const ACTION_HAS_CONNECTION: u8 = 0x10;
-pub(super) const ACTION_HAS_NANOS: u8 = 0x20;
-
-/// Head, numbers and service.
-const RECORD_MAX: usize = 3 + 4 * 8 + 12;
-/// A compact form: a byte of head, five of time (18 minutes), and for a check-in four of a number
-/// and two of a slot.
-pub(super) const COMPACT_CHECK_OUT_BYTES: usize = 6;
-pub(super) const COMPACT_CHECK_IN_BYTES: usize = 12;
-pub(super) const COMPACT_TIME_BITS: u32 = 40;
-/// As much as is written at once; what is not used is overwritten.
-const COMPACT_ROOM: usize = 16;
 /// Texts have an eighth of a log.
 const TEXTS_SHARE: usize = 8;
 /// Places that a log can hold.
 const PLACES_MAX: usize = 255;
 /// Sets of options that a log can hold.
 const OPTIONS_MAX: usize = 16;
-
-/// The content of a record: a tag with its flags, the time, and three numbers.
-#[derive(Clone, Copy, Default)]
-struct Record {
-    head: u8,
-    time: u64,
-    numbers: [u64; 3],
-    service: Option<ServiceId>,
-}
-
-/// An input that may have a compact form.
-#[derive(Clone, Copy)]
-pub(super) enum CompactInput {
-    /// With [`Purpose::Other`].
-    CheckOut { id: WaiterId, deadline: Option<Instant> },
-    /// Of a healthy connection.
-    CheckIn(ConnId),
-}
-
-impl CompactInput {
-    #[inline(always)]
-    #[expect(clippy::wildcard_enum_match_arm, reason = "`record` names every other")]
-    pub(super) const fn of<S: PoolTypes>(input: &Input<S>) -> Option<Self> {
-        match *input {
-            Input::CheckOutRequested { id, deadline, purpose: Purpose::Other, waiter: _ } => {
-                Some(Self::CheckOut { id, deadline })
-            }
-            Input::CheckedIn { id, health: Health::Healthy, conn: _ } => Some(Self::CheckIn(id)),
-            _ => None,
-        }
-    }
-}
-
-/// What a log was before a record.
-#[derive(Clone, Copy)]
-pub(super) struct Mark {
-    now: u64,
-    waiter: u64,
-    len: usize,
-}
 
 impl InputLog {
     /// A log of `bytes` bytes, which are allocated now, with 4 KiB more for rare records.
@@ -240,61 +113,6 @@ impl InputLog {
             self.last = last;
         }
         is_compact
-    }
-
-    /// The same for an input that will not be [refused](Self::mark_refused). A handful of
-    /// instructions: this is what a flight recorder costs.
-    #[inline(always)]
-    pub(super) fn record_compact(&mut self, now: Instant, input: CompactInput) -> bool {
-        let now = now.as_nanos();
-        let time = now.wrapping_sub(self.context.now);
-        if time >= 1 << COMPACT_TIME_BITS {
-            return false;
-        }
-        let Some(place) = self.bytes.get_mut(self.len..self.len + COMPACT_ROOM) else {
-            return false;
-        };
-        let Ok(place) = <&mut [u8; COMPACT_ROOM]>::try_from(place) else { return false };
-        let begin = time << 8 | Tag::Compact as u64;
-        let length = match input {
-            CompactInput::CheckOut { id, deadline } => {
-                let same = |deadline: Instant| {
-                    deadline.as_nanos().wrapping_sub(now) == self.context.allowed
-                };
-                let has_same = deadline.is_none_or(same);
-                if id.0 != self.context.waiter.wrapping_add(1) || !has_same {
-                    return false;
-                }
-                self.context.waiter = id.0;
-                let flag = if deadline.is_some() { COMPACT_HAS_DEADLINE } else { 0 };
-                write(begin | u64::from(flag), place, 0);
-                COMPACT_CHECK_OUT_BYTES
-            }
-            CompactInput::CheckIn(id) => {
-                if id.number() > u32::MAX.into() || id.slot() > u16::MAX.into() {
-                    return false;
-                }
-                write(begin | u64::from(COMPACT_IS_CHECK_IN), place, 0);
-                write(id.number() | u64::from(id.slot()) << 32, place, COMPACT_CHECK_OUT_BYTES);
-                COMPACT_CHECK_IN_BYTES
-            }
-        };
-        self.context.now = now;
-        self.inputs += 1;
-        self.len += length;
-        true
-    }
-
-    /// Where the next record goes.
-    #[inline(always)]
-    pub(super) const fn mark(&self) -> Mark {
-        Mark { now: self.context.now, waiter: self.context.waiter, len: self.len }
-    }
-
-    /// Takes back the one [compact](Self::record_compact) record that was written since `mark`.
-    pub(super) fn take_back(&mut self, mark: Mark) {
-        (self.context.now, self.context.waiter, self.len) = (mark.now, mark.waiter, mark.len);
-        self.inputs -= 1;
     }
 
     /// Records an input, before it is handled. There must be room.
@@ -518,164 +336,5 @@ impl InputLog {
     }
 }
 
-/// Eight bytes at once. What is not used of them is overwritten by the next.
-#[inline(always)]
-fn write(number: u64, place: &mut [u8; COMPACT_ROOM], at: usize) {
-    if let Some(bytes) = place.get_mut(at..at + 8) {
-        bytes.copy_from_slice(&number.to_le_bytes());
-    }
-}
-
-fn plain(tag: Tag) -> Record {
-    Record { head: tag as u8, ..Record::default() }
-}
-
-fn number(tag: Tag, number: u64) -> Record {
-    Record { head: tag as u8, numbers: [number, 0, 0], ..Record::default() }
-}
-
-#[inline(always)]
-fn about(tag: Tag, id: ConnId) -> Record {
-    let numbers = [id.number(), u64::from(id.slot()), 0];
-    Record { head: tag as u8, numbers, ..Record::default() }
-}
-
-fn served(record: Record, service: Option<ServiceId>) -> Record {
-    let has_service = if service.is_some() { HAS_SERVICE } else { 0 };
-    Record { head: record.head | has_service, service, ..record }
-}
-
-/// Bytes of a number without its leading zeros.
-#[inline(always)]
-const fn length(number: u64) -> usize {
-    (64 - number.leading_zeros()).div_ceil(8) as usize
-}
-
-/// A difference as a number that is small when the difference is, whatever its sign.
-#[inline(always)]
-const fn zigzag(difference: u64) -> u64 {
-    difference << 1 ^ ((difference as i64 >> 63) as u64)
-}
-
-/// Back from it.
-pub(super) const fn unzigzag(number: u64) -> u64 {
-    number >> 1 ^ (number & 1).wrapping_neg()
-}
-
-/// Two bits of a head.
-pub(super) const fn purpose_of(head: u8) -> Purpose {
-    match head & PURPOSE {
-        0x10 => Purpose::Cursor,
-        0x20 => Purpose::Transaction,
-        _ => Purpose::Other,
-    }
-}
-
 #[cfg(test)]
-mod tests {
-    use std::prelude::v1::*;
-
-    use super::*;
-    use crate::error::Stage;
-    use crate::trace::cause::{Cause, CauseKind, CauseLabels, CauseSummary};
-    use crate::trace::input_log_entries::Entry;
-    use crate::trace::traced::Traced;
-
-    fn back(log: &InputLog) -> Vec<Input<Traced>> {
-        let inputs = log.entries().map(|entry| match entry {
-            Entry::Input { input, .. } => input,
-            Entry::Fingerprint(_)
-            | Entry::Action(_)
-            | Entry::Place(_)
-            | Entry::Stage(_)
-            | Entry::Follows(_) => {
-                panic!("there are inputs only")
-            }
-        });
-        inputs.collect()
-    }
-
-    /// Numbers of 32 bits and slots of 16 have room in the compact form of a check-in.
-    #[test]
-    fn ids_too_large_for_the_compact_form_have_the_general_one() {
-        let ids = [(u32::MAX.into(), u16::MAX.into()), (1 << 32, 1), (1, 1 << 16)]
-            .map(|(number, slot)| ConnId::from_parts(number, slot));
-        let inputs =
-            ids.map(|id| Input::<Traced>::CheckedIn { id, conn: (), health: Health::Healthy });
-        let mut log = InputLog::with_capacity(1000);
-        let compact = inputs.each_ref().map(|input| {
-            let is_compact = log.record_if_compact(Instant::ORIGIN, input);
-            if !is_compact {
-                log.record(Instant::ORIGIN, input);
-            }
-            is_compact
-        });
-        assert_eq!(compact, [true, false, false]);
-        assert_eq!(back(&log), inputs);
-    }
-
-    #[test]
-    fn the_smallest_tape_has_room_for_four_records() {
-        let id = ConnId::from_parts(u64::MAX, u32::MAX);
-        let input = Input::<Traced>::Handshaken {
-            id,
-            service: Some(ServiceId([7; 12])),
-            clears_at_hello: Some(u64::MAX),
-        };
-        let mut log = InputLog::with_capacity(0);
-        for _ in 0..4 {
-            assert!(log.has_room());
-            log.record(Instant::from_nanos(u64::MAX), &input);
-        }
-        assert_eq!(back(&log), vec![input; 4]);
-    }
-
-    #[test]
-    fn late_replies_and_what_follows_from_them_come_back() {
-        let (id, cause) = (ConnId::from_parts(7, u32::MAX), Cause::default());
-        let pending = |request_id| Input::<Traced>::CheckedIn {
-            id,
-            conn: (),
-            health: Health::PendingResponse { request_id, cause: cause.clone() },
-        };
-        let inputs = [
-            pending(0),
-            pending(i32::MAX),
-            pending(-1),
-            pending(i32::MIN),
-            Input::CheckedIn { id, conn: (), health: Health::Errored(cause.clone()) },
-            Input::DrainProgress { id },
-            Input::DrainSucceeded { id, conn: () },
-            Input::DrainFailed { id, cause: cause.clone() },
-            Input::EstablishSucceeded { id, conn: () },
-            Input::EstablishFailed { id, cause: cause.clone(), overloaded: true },
-            Input::EstablishFailed { id, cause: cause.clone(), overloaded: false },
-            Input::RetireConnections,
-            Input::ReleaseIdle,
-            Input::Ready,
-        ];
-        let mut log = InputLog::with_capacity(1000);
-        for input in &inputs {
-            assert!(!log.record_if_compact(Instant::ORIGIN, input));
-            log.record(Instant::ORIGIN, input);
-        }
-        assert_eq!(back(&log), inputs);
-    }
-
-    #[test]
-    fn all_of_a_cause_comes_back() {
-        let mut log = InputLog::with_capacity(16 << 10);
-        let mut inputs = Vec::new();
-        for (stage, kind) in Stage::ALL.into_iter().zip(CauseKind::ALL.into_iter().cycle()) {
-            let labels = CauseLabels { retryable: true, ..CauseLabels::default() };
-            let summary = CauseSummary { stage: Some(stage), kind: Some(kind), labels };
-            let cause = Cause { summary, text: Some(stage.to_string().into()) };
-            let id = ConnId::from_parts(1, 0);
-            inputs.push(Input::<Traced>::EstablishFailed { id, cause, overloaded: true });
-        }
-        for input in &inputs {
-            log.record(Instant::ORIGIN, input);
-        }
-        assert_eq!(back(&log), inputs);
-    }
-}
+mod tests;

@@ -6,12 +6,13 @@ use crate::pool::{ConnId, Health, Input, Instant, ServiceId, WaiterId};
 
 use super::action::{ActionName, ActionRecord};
 use super::cause::{Cause, CauseSummary};
-use super::input_log::{
+use super::compact::{COMPACT_CHECK_IN_BYTES, COMPACT_CHECK_OUT_BYTES, COMPACT_TIME_BITS};
+use super::input_log::{Context, InputLog};
+use super::record::{
     ACTION_HAS_CONNECTION, ACTION_HAS_NANOS, CHECK_IN_ERRORED, CHECK_IN_PENDING_RESPONSE,
-    CHECK_OUT_HAS_DEADLINE, CLEAR_INTERRUPTS, COMPACT_CHECK_IN_BYTES, COMPACT_CHECK_OUT_BYTES,
-    COMPACT_HAS_DEADLINE, COMPACT_IS_CHECK_IN, COMPACT_TIME_BITS, Context, DRAIN_GOES_ON,
-    ENDS_DRAIN, HAS_CLEARS, HAS_SERVICE, IS_ACTION, IS_FOLLOWS, IS_OVERLOAD, IS_PLACE, IS_STAGE,
-    InputLog, REFUSED, RELEASES, RETIRES, Tag, purpose_of, unzigzag,
+    CHECK_OUT_HAS_DEADLINE, CLEAR_INTERRUPTS, COMPACT_HAS_DEADLINE, COMPACT_IS_CHECK_IN,
+    DRAIN_GOES_ON, ENDS_DRAIN, HAS_CLEARS, HAS_SERVICE, IS_ACTION, IS_FOLLOWS, IS_OVERLOAD,
+    IS_PLACE, IS_STAGE, REFUSED, RELEASES, RETIRES, Tag, purpose_of, unzigzag,
 };
 use super::stage::StageRecord;
 use super::traced::Traced;

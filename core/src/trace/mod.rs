@@ -24,6 +24,7 @@ mod caller_location;
 mod cause;
 mod cause_numbers;
 mod chunk;
+mod compact;
 #[cfg(feature = "protocol")]
 mod decode;
 mod document;
@@ -41,6 +42,7 @@ mod input_log_entries;
 mod journal;
 #[cfg(feature = "protocol")]
 mod reader;
+mod record;
 mod recorder;
 mod recording;
 #[cfg(feature = "protocol")]

@@ -8,14 +8,12 @@ use std::sync::Arc;
 use std::task::Waker;
 
 use cenote_core::outbox::Outbox;
-use cenote_core::pool::{
-    Action, ActionSink, ConnId, Input, Instant, Misuse, Purpose, Status, WaiterId,
-};
+use cenote_core::pool::{Action, ConnId, Input, Instant, Misuse, Purpose, Status, WaiterId};
 
 use super::clear_report::{BeforeClear, ClearReport};
-use super::collector::{ActionCollector, NoEvents, Pending};
+use super::collector::{ActionCollector, Pending};
 use super::rest;
-use super::types::{CheckOutResult, FailedCheckOut, PooledSocket, Types};
+use super::types::{CheckOutResult, FailedCheckOut, Types};
 use super::waiters::{WaiterKey, Waiters};
 use crate::connection::Connector;
 use crate::connection::interrupt::Interrupt;
@@ -188,73 +186,6 @@ impl<R: Runtime, K: Connector<R>> PoolInner<R, K> {
             self.clears += 1;
             self.last_clear = Some(report);
         }
-    }
-
-    /// See [`PoolState::check_out_at_once`](cenote_core::pool::PoolState::check_out_at_once).
-    #[inline(always)]
-    pub(super) fn check_out_at_once(
-        &mut self,
-        now: Instant,
-        purpose: Purpose,
-        events: &mut impl ActionSink<Types<R, K>>,
-    ) -> Option<Box<PooledSocket<R, K>>> {
-        let id = WaiterId(self.check_outs + 1);
-        let (_, conn) = self.state.check_out_at_once(now, id, purpose, events)?;
-        self.check_outs += 1;
-        Some(conn)
-    }
-
-    /// See [`PoolState::check_in_at_once`](cenote_core::pool::PoolState::check_in_at_once).
-    #[inline(always)]
-    pub(super) fn check_in_at_once(
-        &mut self,
-        now: Instant,
-        conn: Box<PooledSocket<R, K>>,
-        events: &mut impl ActionSink<Types<R, K>>,
-    ) -> Result<(), Box<PooledSocket<R, K>>> {
-        self.state.check_in_at_once(now, conn.id, conn, events)
-    }
-
-    /// See [`PoolState::enqueue_at_once`](cenote_core::pool::PoolState::enqueue_at_once). The caller's waiter has
-    /// to be [parked](Waiters::park).
-    #[inline(always)]
-    pub(super) fn enqueue_at_once(
-        &mut self,
-        now: Instant,
-        since: std::time::Instant,
-        CheckOutArgs { deadline, purpose }: CheckOutArgs,
-    ) -> Option<(WaiterKey, Option<Instant>)> {
-        let (id, slot) = (WaiterId(self.check_outs + 1), self.waiters.next_slot());
-        let enqueued = self.state.enqueue_at_once(now, id, slot, deadline, purpose, &mut NoEvents);
-        let limit = enqueued.ok()?;
-        self.check_outs += 1;
-        self.waiters.add();
-        Some((WaiterKey { slot, id, since }, limit))
-    }
-
-    /// See [`PoolState::hand_over_at_once`](cenote_core::pool::PoolState::hand_over_at_once). Returns what wakes the
-    /// caller that has the connection now.
-    #[inline(always)]
-    pub(super) fn hand_over_at_once(
-        &mut self,
-        now: Instant,
-        conn: Box<PooledSocket<R, K>>,
-    ) -> Result<Option<R::Waiter>, Box<PooledSocket<R, K>>> {
-        let (slot, conn) = self.state.hand_over_at_once(now, conn.id, conn, &mut NoEvents)?;
-        Ok(self.waiters.answer(slot, Ok(conn)))
-    }
-
-    /// See [`PoolState::cancel_at_once`](cenote_core::pool::PoolState::cancel_at_once). Returns whether that is done. The
-    /// caller's waiter has to be taken out of its slot before.
-    #[inline(always)]
-    pub(super) fn cancel_at_once(
-        &mut self,
-        now: Instant,
-        id: WaiterId,
-        events: &mut impl ActionSink<Types<R, K>>,
-    ) -> bool {
-        let slot = self.state.cancel_at_once(now, id, events);
-        slot.map(|slot| self.waiters.remove(slot)).is_some()
     }
 
     /// Records where the next check-out is called.

@@ -20,6 +20,7 @@
 //!   when the connector panics or the runtime drops the task.
 
 mod answer;
+mod at_once;
 mod build;
 mod check_in;
 mod check_out;
