@@ -102,8 +102,17 @@ impl<R: Runtime, K: Connector<R>> ActionSink<Types<R, K>> for NoEvents {
 /// The events of an input that is handled at once, two at most: they need no queue where they are told next.
 #[derive(Default)]
 pub(super) struct FewEvents {
-    pub(super) first: Option<Event<ConnectionError>>,
-    pub(super) second: Option<Event<ConnectionError>>,
+    first: Option<Event<ConnectionError>>,
+    second: Option<Event<ConnectionError>>,
+}
+
+impl FewEvents {
+    /// Gives each to `tell`, in their order.
+    #[inline(always)]
+    pub(super) fn take(&mut self, mut tell: impl FnMut(Event<ConnectionError>)) {
+        self.first.take().into_iter().for_each(&mut tell);
+        self.second.take().into_iter().for_each(tell);
+    }
 }
 
 impl<R: Runtime, K: Connector<R>> ActionSink<Types<R, K>> for FewEvents {

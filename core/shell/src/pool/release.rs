@@ -38,19 +38,18 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
     pub(super) fn release_and_tell(
         self: &Arc<Self>,
         mut inner: InnerGuard<'_, R, K>,
-        events: FewEvents,
+        mut events: FewEvents,
     ) {
         let is_timed = inner.state.needs_now_at_once();
         let timer = if is_timed { inner.arm_at_once() } else { None };
-        let events = [events.first, events.second].into_iter().flatten();
         let pending = &mut inner.pending;
         if pending.work.queued() > 0 || !pending.notifications.claim_idle() {
-            events.for_each(|event| pending.notifications.push(Notification::Event(event)));
+            events.take(|event| pending.notifications.push(Notification::Event(event)));
             return self.release_and_perform(inner, WakeList::default(), timer);
         }
         Self::release_and_wake(inner, timer);
         let here = self.enter();
-        contain(|| events.for_each(|event| self.subscribers.tell(&self.address, event)));
+        contain(|| events.take(|event| self.subscribers.tell(&self.address, event)));
         drop(here);
         let mut inner = self.lock();
         match inner.pending.notifications.claim_more() {
