@@ -96,7 +96,9 @@ impl Monitor {
         let Check::Asking { connected, beat } = &self.check else { return };
         let (socket, beat) = (connected.socket, *beat);
         match ConnectionDescription::from_reply(reply, &self.establish) {
-            Ok(hello) => {
+            Ok(mut hello) => {
+                // HS-07: only the old name is answered with `helloOk`, so that what was said once holds.
+                hello.hello_ok |= connected.last.hello_ok;
                 // SM-08: the time of an awaited reply is no round-trip time.
                 if !beat.awaited {
                     self.round_trips.add(self.now.saturating_since(beat.started));

@@ -37,6 +37,19 @@ fn a_server_that_cannot_stream_is_asked_every_ten_seconds() {
     assert_eq!(world.until_due().at, answered + SECOND * 10);
 }
 
+// HS-07: servers answer with `helloOk` only if they are asked by the old name.
+#[test]
+fn a_connection_keeps_to_the_new_name() {
+    let mut world = World::new();
+    world.opened(1, &standalone());
+    for _ in 0..3 {
+        world.done();
+        world.until_due();
+        assert_eq!(world.done(), ["started", "send 1: hello"]);
+        world.replied(1, &rawdoc! { "ok": 1, "isWritablePrimary": true }, false);
+    }
+}
+
 // SM-02
 #[test]
 fn whether_there_is_streaming() {

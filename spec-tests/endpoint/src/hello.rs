@@ -32,17 +32,15 @@ pub(super) struct Wait {
 pub(super) struct Shape {
     /// It asked by the name `hello`.
     modern: bool,
-    /// It wants to know whether it could have asked by that name.
+    /// It asked by the old name, and wants to know whether it could have asked by the new one.
     hello_ok: bool,
 }
 
 pub(super) fn run(context: &mut Context<'_>) -> Result<Answer, Refusal> {
     introduce(context)?;
     let Context { now, world, session, request } = context;
-    let shape = Shape {
-        modern: request.name == "hello",
-        hello_ok: request.boolean("helloOk")? == Some(true),
-    };
+    let modern = request.name == "hello";
+    let shape = Shape { modern, hello_ok: request.boolean("helloOk")? == Some(true) && !modern };
     if !session.said_hello {
         check_load_balancing(world, request.boolean("loadBalanced")? == Some(true))?;
     }
