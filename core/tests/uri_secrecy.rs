@@ -68,7 +68,8 @@ fn no_kind_of_error_shows_a_secret() {
 }
 
 /// Secrets that are in their place, and secrets that an unescaped character cut in two.
-const READ: [&str; 9] = [
+const READ: [&str; 10] = [
+    "mongodb://hunter2hunter2:p@a",
     "mongodb://u:hunter2hunter2@a",
     "mongodb://a/?tlsCertificateKeyFilePassword=hunter2hunter2",
     "mongodb://a/?tlsCertificateKeyFilePassword=x&hunter2hunter2=y&hunter2hunter2=z",

@@ -1,4 +1,5 @@
 use std::collections::{BTreeMap, btree_map::Entry};
+use std::fmt;
 
 use super::{
     CredentialProblem, Expected, Mechanism, Problem, Secret, UriError,
@@ -10,8 +11,8 @@ use super::{
     split::Userinfo,
 };
 
-/// The user as which each connection of a pool authenticates, and the mechanism.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// The user as which each connection of a pool authenticates, and the mechanism. `Debug` hides who that is.
+#[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Credential {
     /// The user; every mechanism but X.509, AWS and OIDC has one.
@@ -26,6 +27,19 @@ pub struct Credential {
     /// `authMechanismProperties` by name, with the mechanism's defaults. All of them are kept
     /// secret, because the token of a session is among them.
     pub mechanism_properties: BTreeMap<&'static str, Secret>,
+}
+
+impl fmt::Debug for Credential {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { username, password, source, mechanism, mechanism_properties } = self;
+        f.debug_struct("Credential")
+            .field("username", &username.as_ref().map(|_| "…"))
+            .field("password", password)
+            .field("source", source)
+            .field("mechanism", mechanism)
+            .field("mechanism_properties", mechanism_properties)
+            .finish()
+    }
 }
 
 const PROPERTIES: &str = "authMechanismProperties";
