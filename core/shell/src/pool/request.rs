@@ -61,11 +61,18 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
         let mut inner = self.lock();
         if inner.state.is_recording() {
             inner.set_place(caller);
-        }
-        if inner.state.is_journaled() {
-            panic_guard.defuse();
-            let (look, span) = (IdleLook::Due, CheckOutSpan::default());
-            return self.request_by_input(inner, look, until.begin(self), purpose, waiter, span);
+            if inner.state.is_journaled() {
+                panic_guard.defuse();
+                let (look, span) = (IdleLook::Due, CheckOutSpan::default());
+                return self.request_by_input(
+                    inner,
+                    look,
+                    until.begin(self),
+                    purpose,
+                    waiter,
+                    span,
+                );
+            }
         }
         if self.wants_events() {
             panic_guard.defuse();
