@@ -26,11 +26,23 @@ impl CompactInput {
     #[expect(clippy::wildcard_enum_match_arm, reason = "`record` names every other")]
     pub(super) const fn of<S: PoolTypes>(input: &Input<S>) -> Option<Self> {
         match *input {
-            Input::CheckOutRequested { id, deadline, purpose: Purpose::Other, waiter: _ } => {
-                Some(Self::CheckOut { id, deadline })
+            Input::CheckOutRequested { id, deadline, purpose, waiter: _ } => {
+                Self::check_out(id, deadline, purpose)
             }
             Input::CheckedIn { id, health: Health::Healthy, conn: _ } => Some(Self::CheckIn(id)),
             _ => None,
+        }
+    }
+
+    #[inline(always)]
+    pub(super) const fn check_out(
+        id: WaiterId,
+        deadline: Option<Instant>,
+        purpose: Purpose,
+    ) -> Option<Self> {
+        match purpose {
+            Purpose::Other => Some(Self::CheckOut { id, deadline }),
+            Purpose::Cursor | Purpose::Transaction => None,
         }
     }
 }
