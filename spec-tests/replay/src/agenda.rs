@@ -15,8 +15,19 @@ pub struct Agenda<D> {
 impl<D: Ord> Agenda<D> {
     /// Plans something for this time.
     pub fn plan(&mut self, at: Instant, due: D) {
+        let number = self.number();
+        self.plan_as(number, at, due);
+    }
+
+    /// A number for [`plan_as`](Self::plan_as): that of what is planned now.
+    pub fn number(&mut self) -> u64 {
         self.planned += 1;
-        self.heap.push(Reverse((at, self.planned, due)));
+        self.planned
+    }
+
+    /// Plans something for this time, as if that had been done when the number was given.
+    pub fn plan_as(&mut self, number: u64, at: Instant, due: D) {
+        self.heap.push(Reverse((at, number, due)));
     }
 
     /// When the next of it is due.

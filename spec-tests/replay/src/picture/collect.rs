@@ -3,46 +3,44 @@
 use std::collections::BTreeMap;
 use std::io::Read;
 
-use cenote_core::pool::{
-    Action, CloseReason, ConnectionState, Event, Health, Input, Instant, PoolState, Snapshot,
-    WaiterId,
-};
-use cenote_core::trace::{Cause, Traced};
+use cenote_core::pool::{Input, Instant, PoolState};
+use cenote_core::trace::Traced;
 
-use super::model::{Life, Limits, Mark, MarkKind, Picture, Point, Use, UseKind, Wait};
+use super::detail::Detail;
+use super::model::{Life, Mark, MarkKind, Picture, Use, UseKind};
 use super::rows;
 use super::texts::Texts;
 use crate::clock::Clock;
-use crate::explain::{self, Analysis, Counts, Failure, Findings, Outcome};
-use crate::holders::Activity;
+use crate::explain::{self, Analysis, Counts, Findings};
 use crate::step_reader::{StepReader, View};
-use crate::text::{self, counted, span};
+use crate::text::{self, counted};
 use crate::topology::ServerHistory;
 
 /// Gathers a [`Picture`].
 #[derive(Debug)]
 pub struct Collector {
     pub(super) picture: Picture,
-    analysis: Analysis,
-    open: BTreeMap<u64, Open>,
+    pub(super) analysis: Analysis,
+    pub(super) open: BTreeMap<u64, Open>,
     pub(super) texts: Texts,
     /// The last mark of each time that the pool became ready, and how often it was marked ready again.
-    ready: Vec<(usize, u64)>,
+    pub(super) ready: Vec<(usize, u64)>,
     /// Why connections of an older generation are stale.
-    stale: String,
+    pub(super) stale: String,
     /// The end of the last back-off.
-    backs_off_until: Option<Instant>,
+    pub(super) backs_off_until: Option<Instant>,
+    detail: Detail,
 }
 
 /// A connection, and what it does.
 #[derive(Clone, Copy, Debug)]
-struct Open {
-    slot: u32,
-    start: u64,
-    why: u32,
-    note: u32,
-    place: u32,
-    activity: Option<(UseKind, u64, u64)>,
+pub(super) struct Open {
+    pub(super) slot: u32,
+    pub(super) start: u64,
+    pub(super) why: u32,
+    pub(super) note: u32,
+    pub(super) place: u32,
+    pub(super) activity: Option<(UseKind, u64, u64)>,
 }
 
 impl Collector {
@@ -64,7 +62,14 @@ impl Collector {
             ready: Vec::new(),
             stale: "the pool was cleared before the trace begins".to_owned(),
             backs_off_until: None,
+            detail: Detail::default(),
         }
+    }
+
+    /// Joins nothing, however long the trace is.
+    #[must_use]
+    pub fn whole(self) -> Self {
+        Self { detail: Detail::whole(), ..self }
     }
 
     /// Adds a step.
@@ -106,6 +111,7 @@ impl Collector {
             self.mark(view, MarkKind::Clear, cleared as u64, &told);
         }
         self.counts(&view.pool.snapshot(), now);
+        self.detail.limit(&mut self.picture);
     }
 
     /// Ends everything that is still open.
@@ -158,181 +164,12 @@ impl Collector {
         self.picture
     }
 
-    /// Why connections are closed in this step.
-    fn reasons(&mut self, view: &View<'_>) {
-        if let Input::Clear { cause, .. } = &view.step.input {
-            self.stale = format!("the pool was cleared ({cause})");
-        } else if matches!(view.step.input, Input::RetireConnections) {
-            "all older connections were retired".clone_into(&mut self.stale);
-        }
-        for action in view.actions {
-            let Action::EmitEvent(Event::ConnectionClosed { connection_id, reason, error }) =
-                action
-            else {
-                continue;
-            };
-            let why = self.reason(view, *connection_id, *reason, error.as_ref());
-            let why = self.texts.index(&why, reason.as_str());
-            if let Some(open) = self.open.get_mut(connection_id) {
-                open.why = why;
-            }
-        }
-    }
-
-    fn reason(
-        &self,
-        view: &View<'_>,
-        number: u64,
-        reason: CloseReason,
-        error: Option<&Cause>,
-    ) -> String {
-        match (reason, error) {
-            (CloseReason::Error, Some(error)) => format!("error: {error}"),
-            (CloseReason::Stale, _) => format!("stale: {}", self.stale),
-            (CloseReason::PoolClosed, _) => "the pool was closed".to_owned(),
-            (CloseReason::Idle, _) => {
-                let limit = view.pool.options().max_idle_time.filter(|limit| !limit.is_zero());
-                let idle = view.holders.connections.get(&number);
-                let idle = idle.filter(|connection| connection.activity == Activity::Idle);
-                let idle = idle.map(|idle| view.pool.now().saturating_since(idle.since));
-                match limit.zip(idle).filter(|(limit, idle)| idle >= limit) {
-                    Some((limit, _)) => format!("idle for maxIdleTimeMS, {}", span(limit)),
-                    None => "idle: older than the maximum lifetime, or surplus".to_owned(),
-                }
-            }
-            (reason, _) => reason.as_str().to_owned(),
-        }
-    }
-
-    fn input(&mut self, view: &View<'_>, now: u64) {
-        let input = &view.step.input;
-        let told = || text::input(input);
-        match input {
-            Input::CheckedIn { id, health, .. } => {
-                if let Health::Errored(_) = health {
-                    self.note(id.number(), &told(), "CheckedIn errored");
-                    self.mark(view, MarkKind::Lost, id.number(), &told());
-                } else if let Health::PendingResponse { .. } = health {
-                    self.note(id.number(), &told(), "CheckedIn pending a response");
-                }
-                self.rest(id.number(), now);
-            }
-            Input::DrainSucceeded { id, .. } | Input::EstablishSucceeded { id, .. } => {
-                self.rest(id.number(), now);
-            }
-            Input::EstablishFailed { id, .. } => {
-                self.close(id.number(), now);
-                self.mark(view, MarkKind::EstablishFailed, id.number(), &told());
-                self.back_off(view, id.number());
-            }
-            Input::DrainFailed { id, .. } => {
-                self.close(id.number(), now);
-                self.mark(view, MarkKind::Lost, id.number(), &told());
-            }
-            Input::IdleClosedByPeer { id, .. } => {
-                self.mark(view, MarkKind::Lost, id.number(), &told());
-            }
-            Input::Ready => self.ready(view),
-            Input::Close => self.mark(view, MarkKind::Close, 0, &told()),
-            Input::RetireConnections => self.mark(view, MarkKind::Retired, 0, &told()),
-            Input::ReleaseIdle | Input::SetOptions { .. } => {
-                self.mark(view, MarkKind::Other, 0, &told());
-            }
-            // A clear is marked if it had an effect.
-            Input::Clear { .. }
-            | Input::CheckOutRequested { .. }
-            | Input::CheckOutCancelled { .. }
-            | Input::Repurposed { .. }
-            | Input::Handshaken { .. }
-            | Input::DrainProgress { .. }
-            | Input::ResetAfterFork
-            | Input::Timer => {}
-        }
-    }
-
-    fn action(&mut self, view: &View<'_>, action: &Action<Traced>, now: u64) {
-        match action {
-            Action::StartEstablish { id, .. } => {
-                let activity = Some((UseKind::Pending, 0, now));
-                let open =
-                    Open { slot: id.slot(), start: now, why: 0, note: 0, place: 0, activity };
-                self.open.insert(id.number(), open);
-            }
-            Action::Deliver { waiter, outcome: Ok((id, ())) } => {
-                self.rest(id.number(), now);
-                let place = self.place(place_of(*waiter, view));
-                if let Some(open) = self.open.get_mut(&id.number()) {
-                    open.activity = Some((UseKind::InUse, waiter.0, now));
-                    open.place = place;
-                }
-            }
-            Action::CloseSocket { id, .. }
-            | Action::AbortEstablish { id }
-            | Action::AbortDrain { id } => self.close(id.number(), now),
-            Action::StartDrain { id, .. } => {
-                if let Some(open) = self.open.get_mut(&id.number()) {
-                    open.activity = Some((UseKind::Draining, 0, now));
-                }
-            }
-            Action::Interrupt { id } => {
-                self.note(id.number(), &format!("interrupted: {}", self.stale), "interrupted");
-            }
-            Action::ReportLeak { held, id } => {
-                let told = format!("reported: held for {}", span(*held));
-                self.note(id.number(), &told, "reported");
-                self.mark(view, MarkKind::Leak, id.number(), &told);
-            }
-            Action::Deliver { outcome: Err(_), .. }
-            | Action::ReportUnanswered { .. }
-            | Action::EmitEvent(_) => {}
-        }
-    }
-
-    /// The requests that ended in this step. Those that were served at once are not drawn, because nothing
-    /// would be visible.
-    fn waits(&mut self, view: &View<'_>) {
-        for wait in self.analysis.ended().to_vec() {
-            if let Outcome::Failed(failure) = &wait.outcome {
-                let (word, way) = (failure.word(), wait.in_the_way());
-                let told = format!("check-out failed: {word} ({way})");
-                let brief = format!("check-out failed: {word}");
-                let is_shed = matches!(failure, Failure::Shed);
-                let kind = if is_shed { MarkKind::Shed } else { MarkKind::CheckOutFailed };
-                self.mark_brief(view, kind, wait.waiter.0, (&told, &brief));
-            }
-            self.wait(&wait);
-        }
-    }
-
-    pub(super) fn wait(&mut self, wait: &explain::Wait) {
-        let way = wait.in_the_way();
-        let brief = way.split(':').next().unwrap_or_default();
-        let (outcome, connection) = match &wait.outcome {
-            Outcome::Served(number) => (0, *number),
-            Outcome::Failed(failure) => (outcome_of(failure), 0),
-            Outcome::Waiting => (STILL_WAITING, 0),
-        };
-        let place = self.place(wait.place.as_deref());
-        self.picture.waits.push(Wait {
-            row: 0,
-            id: wait.waiter.0,
-            connection,
-            outcome,
-            start: wait.asked.as_nanos(),
-            end: wait.ended.as_nanos(),
-            limit: wait.limit.map_or(0, |limit| u64::try_from(limit.as_nanos()).unwrap_or(0)),
-            ahead: wait.ahead.map(|ahead| u32::try_from(ahead).unwrap_or(u32::MAX)),
-            why: self.texts.index(&way, brief),
-            place,
-        });
-    }
-
-    fn place(&mut self, place: Option<&str>) -> u32 {
+    pub(super) fn place(&mut self, place: Option<&str>) -> u32 {
         place.map_or(0, |place| self.texts.index(place, "one of many places"))
     }
 
     /// Says how the use of a connection goes or ends.
-    fn note(&mut self, number: u64, told: &str, brief: &str) {
+    pub(super) fn note(&mut self, number: u64, told: &str, brief: &str) {
         let Some(open) = self.open.get_mut(&number) else { return };
         let earlier = self.texts.get(open.note);
         let all = if earlier.is_empty() { told.to_owned() } else { format!("{earlier}; {told}") };
@@ -340,7 +177,7 @@ impl Collector {
     }
 
     /// Ends the activity of a connection.
-    fn rest(&mut self, number: u64, now: u64) {
+    pub(super) fn rest(&mut self, number: u64, now: u64) {
         let Some(open) = self.open.get_mut(&number) else { return };
         let (slot, note) = (open.slot, std::mem::take(&mut open.note));
         let place = std::mem::take(&mut open.place);
@@ -354,11 +191,13 @@ impl Collector {
                 end: now,
                 note,
                 place,
+                count: 1,
+                busy: now - start,
             });
         }
     }
 
-    fn close(&mut self, number: u64, now: u64) {
+    pub(super) fn close(&mut self, number: u64, now: u64) {
         self.rest(number, now);
         if let Some(Open { slot, start, why, .. }) = self.open.remove(&number) {
             self.picture.lives.push(Life { slot, number, start, end: now, why });
@@ -378,109 +217,8 @@ impl Collector {
         }
         waiting.iter().for_each(|wait| self.wait(wait));
     }
-
-    /// Adds the state of a pool.
-    fn take_over(&mut self, pool: &PoolState<Traced>) {
-        for connection in pool.connections() {
-            let since = connection.since.as_nanos();
-            let activity = match connection.state {
-                ConnectionState::Pending { .. } => Some((UseKind::Pending, 0, since)),
-                ConnectionState::Available | ConnectionState::PendingResponse { .. } => None,
-                ConnectionState::Draining { .. } => Some((UseKind::Draining, 0, since)),
-                ConnectionState::InUse { .. } => Some((UseKind::InUse, 0, since)),
-            };
-            let (slot, start) = (connection.id.slot(), connection.created.as_nanos());
-            let open = Open { slot, start, why: 0, note: 0, place: 0, activity };
-            self.open.insert(connection.id.number(), open);
-        }
-        self.counts(&pool.snapshot(), pool.now().as_nanos());
-    }
-
-    fn counts(&mut self, snapshot: &Snapshot, at: u64) {
-        let waiting = u32::try_from(snapshot.waiting).unwrap_or(u32::MAX);
-        let &Snapshot { total, in_use, pending, .. } = snapshot;
-        let point = Point { at, total, in_use, pending, waiting };
-        let differs = |last: &Point| Point { at, ..*last } != point;
-        if self.picture.points.last().is_none_or(differs) {
-            // Of several at the same time, only the last is visible.
-            if self.picture.points.last().is_some_and(|last| last.at == at) {
-                self.picture.points.pop();
-            }
-            self.picture.points.push(point);
-        }
-        let (min, connecting) = (snapshot.min_pool_size, snapshot.max_connecting);
-        let limits = Limits { at, max: snapshot.max_pool_size.unwrap_or(0), min, connecting };
-        let last = self.picture.limits.last();
-        if last.is_none_or(|last| Limits { at, ..*last } != limits) {
-            self.picture.limits.push(limits);
-        }
-    }
-
-    /// Many clients mark a pool ready after each check of the server: what changes nothing is only counted.
-    fn ready(&mut self, view: &View<'_>) {
-        let is_change = |action: &Action<Traced>| {
-            matches!(action, Action::EmitEvent(Event::ConnectionPoolReady))
-        };
-        match self.ready.last_mut() {
-            Some((_, again)) if !view.actions.iter().any(is_change) => *again += 1,
-            Some(_) | None => {
-                self.ready.push((self.picture.marks.len(), 0));
-                self.mark(view, MarkKind::Ready, 0, "Ready");
-            }
-        }
-    }
-
-    /// Marks that a back-off begins; failures during one belong to it.
-    fn back_off(&mut self, view: &View<'_>, number: u64) {
-        let pacing = view.pool.checkpoint().pacing;
-        let until = pacing.not_before.filter(|_| pacing.overloads > 0);
-        let Some(until) = until.filter(|_| self.backs_off_until != until) else { return };
-        self.backs_off_until = Some(until);
-        let (times, lasts) = (pacing.overloads, until.saturating_since(view.pool.now()));
-        let overloads = counted(times.into(), "overload", "overloads in a row");
-        let told = format!("the pool backs off for {}: {overloads}", span(lasts));
-        self.mark(view, MarkKind::BackOff, number, &told);
-    }
-
-    fn mark(&mut self, view: &View<'_>, kind: MarkKind, about: u64, text: &str) {
-        let brief = view.step.input.name();
-        self.mark_brief(view, kind, about, (text, brief));
-    }
-
-    fn mark_brief(
-        &mut self,
-        view: &View<'_>,
-        kind: MarkKind,
-        about: u64,
-        (text, brief): (&str, &str),
-    ) {
-        let text = self.texts.index(text, brief);
-        let (at, step) = (view.pool.now().as_nanos(), view.step.number);
-        self.picture.marks.push(Mark { at, kind, step, text, about });
-    }
 }
 
-/// Where the request that is served in this step was called, if the trace says so.
-fn place_of<'a>(waiter: WaiterId, view: &View<'a>) -> Option<&'a str> {
-    let is_its = matches!(&view.step.input, Input::CheckOutRequested { id, .. } if *id == waiter);
-    let place = if is_its { view.step.place.as_ref() } else { view.holders.places.get(&waiter) };
-    place.map(|place| &**place)
-}
-
-const fn outcome_of(failure: &Failure) -> u8 {
-    match failure {
-        Failure::TimedOut => 1,
-        Failure::Paused(_) | Failure::Cleared(_) => 2,
-        // The events of a pool do not always say why.
-        Failure::NotEstablished(_) | Failure::Untold => 3,
-        Failure::Closed => 4,
-        Failure::Cancelled => 5,
-        Failure::QueueFull => 7,
-        Failure::Shed => 8,
-    }
-}
-
-const STILL_WAITING: u8 = 6;
 const HELD: &str = "not checked in by the end of the trace";
 const LEAKED: &str = "looks leaked";
 /// How many of the longest waits the summary lists.
@@ -492,7 +230,7 @@ const CLEARS_MAX: usize = 500;
 mod tests {
     use std::time::Duration;
 
-    use cenote_core::pool::PoolOptions;
+    use cenote_core::pool::{Action, PoolOptions};
     use cenote_core::trace::JournalOptions;
 
     use super::*;

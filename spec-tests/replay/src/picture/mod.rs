@@ -2,11 +2,16 @@
 
 mod beside;
 mod collect;
+mod columns;
+mod counts;
+mod detail;
 mod html;
+mod marks;
 mod model;
 mod perfetto;
 mod rows;
 mod servers;
+mod steps;
 mod texts;
 mod told;
 

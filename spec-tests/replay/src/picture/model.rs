@@ -44,6 +44,8 @@ pub struct Picture {
     pub shown: Option<(u64, u64)>,
     /// There is no pool, only servers.
     pub is_topology: bool,
+    /// Neighbours are joined if both together are no longer, in nanoseconds; 0: nothing is joined.
+    pub(super) joined_below: u64,
 }
 
 /// The servers of a client, for the page.
@@ -142,6 +144,10 @@ pub(super) struct Use {
     pub(super) note: u32,
     /// The index of the place of the check-out; 0 if unknown.
     pub(super) place: u32,
+    /// How many uses are joined in it.
+    pub(super) count: u32,
+    /// How long they are together.
+    pub(super) busy: u64,
 }
 
 /// The activity of a connection that is not available, in the order of the page's script.
@@ -172,6 +178,10 @@ pub(super) struct Wait {
     pub(super) why: u32,
     /// The index of the place of the check-out; 0 if unknown.
     pub(super) place: u32,
+    /// How many requests are joined in it.
+    pub(super) count: u32,
+    /// How long they waited together.
+    pub(super) busy: u64,
 }
 
 /// In the order of the page's script.

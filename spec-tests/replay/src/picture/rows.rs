@@ -43,6 +43,8 @@ mod tests {
             ahead: None,
             why: 0,
             place: 0,
+            count: 1,
+            busy: 0,
         };
         let mut id = 0;
         let mut waits = times.map(|(start, end)| {

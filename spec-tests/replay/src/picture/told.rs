@@ -8,6 +8,7 @@ use cenote_check::Unreadable;
 use cenote_core::pool::Instant;
 
 use super::collect::{Collector, SLOWEST};
+use super::detail::Detail;
 use super::model::{Life, Limits, Mark, MarkKind, Picture, Point, Title, Use, UseKind};
 use crate::clock::{Clock, UtcOffset};
 use crate::explain::{Outcome, POOLS, ToldLife, ToldPool, read_events};
@@ -30,6 +31,7 @@ fn draw(pool: ToldPool, address: &str) -> (Picture, Title) {
     drawn.numbers(&pool);
     drawn.happenings(&pool);
     let clock = Clock::from(0, start, UtcOffset::default());
+    Detail::default().limit(&mut drawn.picture);
     let picture = drawn.complete(&pool.finish(address, None), clock);
     (picture, Title { address: Some(address.to_owned()), is_new, ..Title::default() })
 }
@@ -68,6 +70,8 @@ impl Collector {
                 end,
                 note: 0,
                 place: 0,
+                count: 1,
+                busy: end - start,
             };
             self.picture.uses.push(usage(UseKind::Pending, 0, start, pending));
             // After a pool that was closed, another one has the same numbers.

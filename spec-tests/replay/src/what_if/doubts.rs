@@ -1,7 +1,9 @@
 //! What a trace shows of its program and its server, and where it leaves open what would have happened.
 
 use std::fmt::{self, Display, Formatter};
+use std::time::Duration;
 
+use super::request::nanos;
 use super::{Assumptions, Change, Fit, Loop, Outcome, Prediction, ServerLimit, Setting, Workload};
 use crate::text::{counted, grouped};
 
@@ -195,10 +197,12 @@ impl Workload {
         if self.hides_patience(&prediction) {
             prediction.doubts.push(Doubt::Patience);
         }
-        let mut lengths: Vec<_> = self.uses().map(|(_, lasts)| lasts).collect();
+        let lengths = self.uses().map(|it| nanos(self.requests[it as usize].used()));
+        let mut lengths: Vec<_> = lengths.collect();
         lengths.sort_unstable();
         let uses = lengths.len();
-        if lengths.get(uses / 2).is_some_and(|usual| self.tick > *usual / COARSE) {
+        let usual = lengths.get(uses / 2).map(|&it| Duration::from_nanos(it));
+        if usual.is_some_and(|usual| self.tick > usual / COARSE) {
             prediction.doubts.push(Doubt::Clock);
         }
         if uses < FEW_USES && 2 * uses < self.counted().len() {
@@ -235,7 +239,7 @@ impl Workload {
         let failed = |it: &Outcome| it.timed_out + it.failed + it.shed;
         let (recorded, few) = (self.recorded(), self.recorded().requests() / RARE);
         let is_limited = self.options().wait_queue_timeout.is_some()
-            || self.counted().iter().any(|request| request.limit.is_some());
+            || self.counted().iter().any(|request| self.limits.of(request).is_some());
         let waits_longer = prediction.median(|it| it.wait(990)) > recorded.wait(1000);
         failed(recorded) <= few
             && (prediction.median(failed) > failed(recorded) + few.min(5)

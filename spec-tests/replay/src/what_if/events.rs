@@ -1,5 +1,6 @@
 //! The same from the events of any driver's pool.
 
+use std::collections::BTreeMap;
 use std::io::BufRead;
 use std::time::Duration;
 
@@ -9,9 +10,10 @@ use cenote_core::trace::Cause;
 
 use super::followers::Followers;
 use super::outcome::{Answer, Level, Tally};
-use super::run::{Clear, Event, FailedOpening, Opening, Use, Warm};
+use super::request::{Fate, Limits, Request};
 use super::stalls::Stalls;
-use super::workload::{Fate, Request, Source, Workload};
+use super::workload::{Source, Workload};
+use super::world::{Clear, Event, FailedOpening, Opening, Warm};
 use crate::explain::{self, Failure, ToldPool, ToldRequest, read_events};
 
 impl Workload {
@@ -34,7 +36,9 @@ impl Workload {
             end,
             options: options(&shown, &first.unwrap_or_default()),
             warm: warm(&told),
-            requests: asked(&told, end).map(|it| request(it, end)).collect(),
+            requests: requests(&told, end),
+            limits: Limits::default(),
+            failures: BTreeMap::new(),
             openings: openings(&told, end),
             events: events(&told, &shown, end),
             clears: clears(&told, end).map(|(_, clear)| clear).collect(),
@@ -120,20 +124,32 @@ fn options(shown: &PoolOptions, known: &Options) -> PoolOptions {
     options
 }
 
+/// In the order in which they were made: threads write their lines as they come to it.
+fn requests(told: &ToldPool, end: Instant) -> Vec<Request> {
+    let mut requests: Vec<_> = asked(told, end).map(|it| request(it, end)).collect();
+    requests.sort_by_key(|request| request.asked);
+    requests
+}
+
 fn request(told: &ToldRequest, end: Instant) -> Request {
-    let (wait, fate) = match &told.ended {
-        None => (end.saturating_since(told.asked), Fate::Waiting),
+    let mut request = Request::new(told.asked, None, Purpose::default());
+    match &told.ended {
+        None => request.answer(end.saturating_since(told.asked), Fate::Waiting),
         Some((wait, explain::Outcome::Served(_))) => {
-            let used = Use { lasts: told.held, failure: None, clear: None };
-            let so_far = end.saturating_since(told.asked + *wait);
-            (*wait, told.held.map_or(Fate::Held(so_far), |_| Fate::Served(used)))
+            request.answer(*wait, Fate::Held);
+            match told.held {
+                Some(held) => request.hold(held, Fate::Served),
+                None => request.hold(end.saturating_since(told.asked + *wait), Fate::Held),
+            }
         }
-        Some((wait, explain::Outcome::Failed(Failure::Cancelled))) => (*wait, Fate::Cancelled),
+        Some((wait, explain::Outcome::Failed(Failure::Cancelled))) => {
+            request.answer(*wait, Fate::Cancelled);
+        }
         Some((wait, explain::Outcome::Failed(_) | explain::Outcome::Waiting)) => {
-            (*wait, Fate::Failed)
+            request.answer(*wait, Fate::Failed);
         }
-    };
-    Request { asked: told.asked, limit: None, purpose: Purpose::default(), wait, fate }
+    }
+    request
 }
 
 fn recorded(told: &ToldPool, end: Instant) -> super::Outcome {

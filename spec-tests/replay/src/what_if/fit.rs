@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use cenote_core::pool::Instant;
 
+use super::request::in_order;
 use super::workload::Workload;
 
 /// How callers come.
@@ -85,7 +86,7 @@ struct Windows {
 #[derive(Clone, Default)]
 struct Window {
     /// The number at each request.
-    made: Vec<u64>,
+    made: Vec<u32>,
     /// On average over the time in which the program did not stand still.
     mean: f64,
     time: f64,
@@ -106,7 +107,7 @@ impl Windows {
         let count = (requests / REQUESTS).clamp(1, WINDOWS);
         let length = (workload.duration().as_nanos() as u64 / count as u64).max(1);
         let mut windows = vec![Window::default(); count];
-        let (mut now, mut outstanding, mut most) = (workload.start, 0_u64, 0);
+        let (mut now, mut outstanding, mut most) = (workload.start, 0_u32, 0);
         let mut last_made = None;
         for (at, is_made) in changes(workload) {
             while now < at {
@@ -118,7 +119,7 @@ impl Windows {
                     if place + 1 == count { at } else { at.min(Instant::from_nanos(begins_next)) };
                 if workload.stalls.at(at).is_none() {
                     windows[place].mean +=
-                        until.saturating_since(now).as_nanos() as f64 * outstanding as f64;
+                        until.saturating_since(now).as_nanos() as f64 * f64::from(outstanding);
                     windows[place].time += until.saturating_since(now).as_nanos() as f64;
                 }
                 now = until;
@@ -141,14 +142,14 @@ impl Windows {
         for window in &mut windows {
             window.mean /= window.time.max(1.0);
         }
-        Self { windows, most }
+        Self { windows, most: most.into() }
     }
 
     /// The logarithm of the ratio of likelihoods of a closed loop of this many callers and an open one.
     fn evidence(&self, callers: u64) -> f64 {
         let callers = callers as f64;
         let of = |Window { made, mean, .. }: &Window| {
-            let rates: f64 = made.iter().map(|&n| (callers - n as f64).ln()).sum();
+            let rates: f64 = made.iter().map(|&n| (callers - f64::from(n)).ln()).sum();
             rates - made.len() as f64 * (callers - mean).ln()
         };
         let mut evidence: Vec<_> =
@@ -183,15 +184,14 @@ const LEAST_PART: f64 = 0.001;
 const MOST_STEPS: u32 = 8;
 
 /// When requests are made and when they end, in order.
-fn changes(workload: &Workload) -> Vec<(Instant, bool)> {
-    let mut changes = Vec::with_capacity(workload.requests.len() * 2);
-    let numbered = (0..).zip(&workload.requests);
-    for (_, request) in numbered.filter(|(number, _)| !workload.nested.contains_key(number)) {
-        changes.push((request.asked, true));
+fn changes(workload: &Workload) -> impl Iterator<Item = (Instant, bool)> {
+    in_order(&workload.requests, |number, request| {
+        if workload.nested.contains_key(&number) {
+            return [None, None];
+        }
         // Each ends after it was made, even if that took no time.
         let least = request.asked + Duration::from_nanos(1);
-        changes.extend(request.ended().map(|at| (at.max(least), false)));
-    }
-    changes.sort_unstable();
-    changes
+        let ended = request.ended().map(|at| (at.max(least), false));
+        [Some((request.asked, true)), ended]
+    })
 }

@@ -6,17 +6,17 @@ use std::time::Duration;
 
 use cenote_core::pool::Instant;
 
+use super::request::{Fate, Request, in_order};
 use super::stalls::{AT_ONCE, Stalls};
-use super::workload::{Fate, Request};
 
 /// By the number of a request, the one that followed it, and how long after.
 pub(super) type Followers = BTreeMap<u32, (u32, Duration)>;
 
-/// What passes at least between two readings of the clock of these times.
-pub(super) fn tick(times: impl Iterator<Item = Instant>) -> Duration {
-    let mut times: Vec<_> = times.collect();
-    times.sort_unstable();
-    let apart = times.windows(2).map(|pair| pair[1].saturating_since(pair[0]));
+/// What passes at least between two readings of the clock of these times, which are in order.
+pub(super) fn tick<T>(times: impl Iterator<Item = (Instant, T)>) -> Duration {
+    let mut times = times.map(|(at, _)| at);
+    let mut last = times.next();
+    let apart = times.filter_map(|at| Some(at.saturating_since(last.replace(at)?)));
     apart.filter(|apart| !apart.is_zero()).min().unwrap_or_default()
 }
 
@@ -25,7 +25,8 @@ pub(super) const SLOWEST: Duration = Duration::from_micros(500);
 
 /// Requests that failed, and were tried again.
 pub(super) fn retries(requests: &[Request], stalls: &Stalls) -> Followers {
-    if tick(requests.iter().flat_map(|it| [it.asked, it.answered()])) > SLOWEST {
+    let times = |_, it: &Request| [it.asked, it.answered()].map(|at| Some((at, ())));
+    if tick(in_order(requests, times)) > SLOWEST {
         return Followers::new();
     }
     let failed = (0..).zip(requests).filter(|(_, it)| has_failed(it));
@@ -59,8 +60,7 @@ const RARE: usize = 20;
 
 /// Requests that were made during a use that ended with them, and that use's request.
 pub(super) fn nested(requests: &[Request], stalls: &Stalls) -> Followers {
-    let ends = (0..).zip(requests).filter_map(|(number, it)| Some((it.ended()?, number)));
-    let ends: Vec<(_, u32)> = ends.collect();
+    let ends: Vec<_> = ends(requests).collect();
     let request = |number: u32| &requests[number as usize];
     let uses = ends.iter().filter(|(_, number)| request(*number).was_served()).copied().collect();
     let mut nested = of(ends, uses, stalls, |inner, outer| {
@@ -70,6 +70,11 @@ pub(super) fn nested(requests: &[Request], stalls: &Stalls) -> Followers {
     let inner: BTreeSet<_> = nested.keys().copied().collect();
     nested.retain(|_, (outer, _)| !inner.contains(outer));
     nested
+}
+
+/// When requests ended, in order.
+pub(super) fn ends(requests: &[Request]) -> impl Iterator<Item = (Instant, u32)> {
+    in_order(requests, |number, it| [it.ended().map(|at| (at, number))])
 }
 
 /// The effects that followed causes at once; none if chance explains how many.

@@ -11,34 +11,47 @@
 
 mod advice;
 mod callers;
+mod chains;
 mod doubts;
 mod events;
 mod fit;
 mod followers;
+mod goal;
+mod known;
+mod machine;
 mod outcome;
-pub(crate) mod run;
+mod part;
+mod patience;
+mod reader;
+mod request;
+mod run;
 mod server;
 mod settings;
 mod stalls;
 pub mod validation;
 mod workload;
+mod world;
 
 use std::cmp::Ordering;
-use std::io;
+use std::{io, iter};
 
 use cenote_core::pool::{Action, PoolState};
-use cenote_core::trace::{JournalOptions, TraceInfo};
+use cenote_core::trace::{JournalOptions, TraceInfo, Traced};
 
-pub use self::advice::{Advice, Goal, Need, Situation};
+pub use self::advice::{Advice, Need, Situation};
 pub use self::callers::ASSUMED_OPENING;
 pub use self::doubts::{Doubt, Finding};
 pub use self::fit::{Fit, Loop};
+pub use self::goal::Goal;
 pub use self::outcome::Outcome;
 pub use self::server::ServerLimit;
 pub use self::settings::{Change, Grid, Setting};
 pub use self::workload::Workload;
 
 use self::callers::Callers;
+use self::goal::Stop;
+use self::known::Known;
+use self::machine::Machine;
 use crate::record::RecordedRun;
 
 /// How a prediction is made.
@@ -131,16 +144,11 @@ impl Workload {
     ///
     /// If the options are invalid with the change.
     pub fn predict(&self, change: &Change, assumptions: &Assumptions) -> Prediction {
-        let mut outcomes = Vec::new();
-        for draw in 0..assumptions.draws.max(1) {
-            let mut pool = self.pool(change);
-            let (outcome, has_drawn) = self.play(&mut pool, change, assumptions, draw);
-            outcomes.push(outcome);
-            if !has_drawn {
-                break;
-            }
-        }
-        Prediction { outcomes, doubts: Vec::new() }
+        self.known(assumptions).predict(change, assumptions)
+    }
+
+    fn known(&self, assumptions: &Assumptions) -> Known<'_> {
+        Known::of(self, assumptions.server.is_some())
     }
 
     /// Writes a trace of what would have happened, of the first draw.
@@ -163,26 +171,52 @@ impl Workload {
         info = info.with_origin(self.source.origin);
         let journal = JournalOptions::default();
         let mut run = RecordedRun::begin_with(info, self.pool(change), journal, sink);
-        self.play(&mut run, change, assumptions, 0);
+        self.known(assumptions).play(&mut run, change, assumptions, (0, None));
         run.finish()
     }
 
-    fn pool(&self, change: &Change) -> PoolState<cenote_core::trace::Traced> {
-        let ignore = &mut |_: Action<_>| {};
+    fn pool(&self, change: &Change) -> PoolState<Traced> {
         let options = change.apply(&self.options);
-        PoolState::new(self.start, options, ignore).expect("valid options")
+        PoolState::new(self.start, options, &mut |_: Action<_>| {}).expect("valid options")
+    }
+}
+
+impl Known<'_> {
+    fn predict(&self, change: &Change, assumptions: &Assumptions) -> Prediction {
+        let draws = self.draws(change, assumptions, None);
+        Prediction { outcomes: draws.collect(), doubts: Vec::new() }
     }
 
-    fn play<M: run::Machine>(
+    /// What would have happened, once for each draw that makes a difference.
+    fn draws<'a>(
+        &'a self,
+        change: &'a Change,
+        assumptions: &'a Assumptions,
+        stop: Option<Stop>,
+    ) -> impl Iterator<Item = Outcome> + 'a {
+        let mut draws = 0..assumptions.draws.max(1);
+        iter::from_fn(move || {
+            let mut pool = self.workload.pool(change);
+            let draw = (draws.next()?, stop);
+            let (outcome, has_drawn) = self.play(&mut pool, change, assumptions, draw);
+            if !has_drawn {
+                draws.end = 0;
+            }
+            Some(outcome)
+        })
+    }
+
+    fn play<M: Machine>(
         &self,
         machine: &mut M,
         change: &Change,
         assumptions: &Assumptions,
-        draw: u64,
+        (draw, stop): (u64, Option<Stop>),
     ) -> (Outcome, bool) {
         let seed = assumptions.seed.wrapping_add(draw.wrapping_mul(0x9e37_79b9));
         let mut world = Callers::new(self, change, assumptions, seed);
-        let outcome = run::run(machine, &mut world, &self.warm, self.start, self.end);
+        let Workload { warm, start, end, .. } = self.workload;
+        let outcome = run::run(machine, &mut world, warm, (*start, *end), stop);
         (outcome, world.has_drawn)
     }
 }

@@ -6,6 +6,9 @@ use std::time::Duration;
 use cenote_core::pool::{Action, CheckOutError, Input, Instant, Snapshot, WaiterId};
 use cenote_core::trace::Traced;
 
+use super::goal::{Missed, Stop};
+use super::request::nanos;
+
 /// What became of the requests and the connections of a pool, recorded or predicted.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Outcome {
@@ -30,10 +33,11 @@ pub struct Outcome {
     pub mean_in_use: f64,
     /// The largest number of connections in use at once.
     pub most_in_use: u32,
-    /// How long each request waited for its outcome, ascending.
-    waits: Vec<Duration>,
-    /// The same of those that were served.
-    served_waits: Vec<Duration>,
+    /// How long requests waited for their outcome: for each number of thousandths from 0 to 1000 the wait that so many
+    /// reached at most, in nanoseconds.
+    waits: Vec<u64>,
+    /// The same of all requests until they were served, as far as so many were.
+    served_waits: Vec<u64>,
 }
 
 impl Outcome {
@@ -45,17 +49,15 @@ impl Outcome {
     /// At least this part of the requests, in thousandths, waited no longer for their outcome, whatever that was. Zero
     /// without requests.
     pub fn wait(&self, thousandths: usize) -> Duration {
-        let rank = (self.waits.len() * thousandths).div_ceil(1000);
-        self.waits.get(rank.saturating_sub(1)).copied().unwrap_or_default()
+        self.waits.get(thousandths).map_or(Duration::ZERO, |&it| Duration::from_nanos(it))
     }
 
     /// At least this part of the requests, in thousandths, was served after this wait; `None` if fewer were served.
     pub fn served_within(&self, thousandths: usize) -> Option<Duration> {
-        let rank = (self.waits.len() * thousandths).div_ceil(1000);
-        if rank == 0 {
+        if thousandths == 0 || self.requests() == 0 {
             return Some(Duration::ZERO);
         }
-        self.served_waits.get(rank - 1).copied()
+        self.served_waits.get(thousandths).map(|&it| Duration::from_nanos(it))
     }
 
     /// The part of the requests that timed out; zero without requests.
@@ -69,10 +71,19 @@ impl Outcome {
     }
 }
 
+/// Of each thousandth one of so many, of which these are the least, sorted.
+fn thousandths(sorted: &[u64], of: usize) -> Vec<u64> {
+    let rank = |thousandths: usize| (of * thousandths).div_ceil(1000);
+    (0..=1000).map_while(|it| sorted.get(rank(it).saturating_sub(1)).copied()).collect()
+}
+
 /// Counts while a pool runs.
 #[derive(Debug)]
 pub(crate) struct Tally {
     outcome: Outcome,
+    /// How long requests waited that were served, and others, in nanoseconds.
+    waits: [Vec<u64>; 2],
+    missed: Missed,
     asked: BTreeMap<WaiterId, Instant>,
     start: Instant,
     now: Instant,
@@ -99,7 +110,7 @@ impl From<Snapshot> for Level {
 }
 
 /// What became of a request.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Answer {
     Served,
     TimedOut,
@@ -112,6 +123,8 @@ impl Tally {
     pub(crate) fn new(start: Instant, level: Level) -> Self {
         Self {
             outcome: Outcome { peak: level.open, ..Outcome::default() },
+            waits: [Vec::new(), Vec::new()],
+            missed: Missed::default(),
             asked: BTreeMap::new(),
             start,
             now: start,
@@ -120,6 +133,15 @@ impl Tally {
             in_use_time: 0,
             created_before: level.created,
         }
+    }
+
+    pub(super) fn until(self, stop: Option<Stop>) -> Self {
+        Self { missed: Missed::new(stop), ..self }
+    }
+
+    /// Whether the goal is lost until which it counts.
+    pub(super) fn is_lost(&self) -> bool {
+        self.missed.is_lost()
     }
 
     /// A request that counts. Others do not: they held a connection when the trace began.
@@ -153,12 +175,10 @@ impl Tally {
     pub(crate) fn answered(&mut self, at: Instant, id: WaiterId, answer: Answer) {
         let Some(asked) = self.asked.remove(&id) else { return };
         let wait = at.saturating_since(asked);
-        self.outcome.waits.push(wait);
+        self.missed.count(answer, wait);
+        self.waits[usize::from(answer != Answer::Served)].push(nanos(wait));
         match answer {
-            Answer::Served => {
-                self.outcome.served += 1;
-                self.outcome.served_waits.push(wait);
-            }
+            Answer::Served => self.outcome.served += 1,
             Answer::TimedOut => self.outcome.timed_out += 1,
             Answer::Shed => self.outcome.shed += 1,
             Answer::Failed => self.outcome.failed += 1,
@@ -177,13 +197,17 @@ impl Tally {
         self.pass(end);
         let mut outcome = self.outcome;
         outcome.waiting = self.asked.len() as u64;
-        outcome.waits.extend(self.asked.values().map(|&asked| end.saturating_since(asked)));
-        outcome.waits.sort_unstable();
-        outcome.served_waits.sort_unstable();
+        let [mut waits, others] = self.waits;
+        waits.sort_unstable();
+        outcome.served_waits = thousandths(&waits, outcome.requests() as usize);
+        waits.extend(others);
+        waits.extend(self.asked.values().map(|&asked| nanos(end.saturating_since(asked))));
+        waits.sort_unstable();
+        outcome.waits = thousandths(&waits, waits.len());
         outcome.opened = self.level.created - self.created_before;
-        let nanos = end.saturating_since(self.start).as_nanos().max(1) as f64;
-        outcome.mean_open = self.open_time as f64 / nanos;
-        outcome.mean_in_use = self.in_use_time as f64 / nanos;
+        let time = end.saturating_since(self.start).as_nanos().max(1) as f64;
+        outcome.mean_open = self.open_time as f64 / time;
+        outcome.mean_in_use = self.in_use_time as f64 / time;
         outcome
     }
 

@@ -1,155 +1,20 @@
 //! A pool among callers and a server that are told by a [`World`], in virtual time.
 
 use std::collections::BTreeMap;
-use std::io;
 use std::time::Duration;
 
 use cenote_core::pool::{
-    Action, ConnId, ConnectionState, Health, Input, Instant, PoolOptions, PoolState, Purpose,
-    ServiceId, Status, WaiterId, WithoutEvents,
+    Action, ConnId, ConnectionState, Health, Input, Instant, Status, WaiterId,
 };
-use cenote_core::trace::{Cause, Traced};
+use cenote_core::trace::Traced;
 
+use super::goal::Stop;
+use super::machine::Machine;
 use super::outcome::{Outcome, Tally};
+use super::world::{Ask, Clear, Due, Event, FailedOpening, Opening, Use, Warm, World};
 use crate::agenda::Agenda;
-use crate::record::RecordedRun;
 
-/// What the pool does not decide: when requests come, for how long they use a connection, and how the server answers.
-pub(crate) trait World {
-    /// What happens whatever the pool does: the first requests, by the number that the world gives them, and others.
-    fn begin(&mut self, plan: &mut dyn FnMut(Instant, Due));
-
-    /// How a request is made.
-    fn request(&mut self, request: u32) -> Ask;
-
-    /// How a request that was served uses its connection, one of those in use.
-    fn serve(&mut self, request: u32, in_use: u32, now: Instant) -> Use;
-
-    /// The request that the caller of this one makes at the end of its use, and whose end it waits for before it checks in.
-    fn nested(&mut self, request: u32) -> Option<u32>;
-
-    /// How a connection is established.
-    fn open(&mut self, number: u64, now: Instant) -> Opening;
-
-    /// A request has ended, after its use if it was served. The next one that its caller makes, and when.
-    fn end(&mut self, request: u32, now: Instant, was_served: bool) -> Option<(Instant, u32)>;
-
-    /// An event that was planned.
-    fn event(&mut self, event: u32) -> Event;
-
-    /// A clear.
-    fn clear(&self, clear: u32) -> Clear;
-}
-
-/// A request.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Ask {
-    /// The caller's deadline.
-    pub(crate) limit: Option<Duration>,
-    /// The caller cancels after this time.
-    pub(crate) patience: Option<Duration>,
-    pub(crate) purpose: Purpose,
-}
-
-/// The use of a connection.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Use {
-    /// `None`: it is never checked in.
-    pub(crate) lasts: Option<Duration>,
-    /// How it fails.
-    pub(crate) failure: Option<Cause>,
-    /// The pool is cleared because of the failure.
-    pub(crate) clear: Option<u32>,
-}
-
-/// An establishment.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Opening {
-    pub(crate) lasts: Duration,
-    pub(crate) service: Option<ServiceId>,
-    pub(crate) failure: Option<FailedOpening>,
-    pub(crate) clear: Option<u32>,
-}
-
-/// How an establishment fails.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct FailedOpening {
-    pub(crate) cause: Cause,
-    /// The server may be overloaded.
-    pub(crate) overloaded: bool,
-}
-
-/// A clear, and when the pool is ready again.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Clear {
-    pub(crate) cause: Cause,
-    pub(crate) interrupt: bool,
-    pub(crate) service: Option<ServiceId>,
-    pub(crate) ready_after: Option<Duration>,
-}
-
-/// What happens to the pool from outside.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Event {
-    Ready,
-    Clear(u32),
-    Retire,
-    Release,
-    SetOptions(Box<PoolOptions>),
-    /// The peer closes the idle connection that has waited longest.
-    PeerCloses(Cause),
-}
-
-/// What is going to happen.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Due {
-    Ask(u32),
-    Cancel(WaiterId),
-    Opened(ConnId),
-    CheckIn(ConnId, WaiterId),
-    Event(u32),
-    Ready,
-}
-
-/// The pool, recorded or not.
-pub(crate) trait Machine {
-    fn handle(&mut self, now: Instant, input: Input<Traced>, out: &mut Vec<Action<Traced>>);
-    fn pool(&self) -> &PoolState<Traced>;
-}
-
-impl Machine for PoolState<Traced> {
-    fn handle(&mut self, now: Instant, input: Input<Traced>, out: &mut Vec<Action<Traced>>) {
-        let handled = self.handle(now, input, &mut WithoutEvents(out));
-        handled.unwrap_or_else(|misuse| panic!("the inputs of a world are legal: {misuse}"));
-    }
-
-    fn pool(&self) -> &PoolState<Traced> {
-        self
-    }
-}
-
-impl<W: io::Write> Machine for RecordedRun<Traced, W> {
-    fn handle(&mut self, now: Instant, input: Input<Traced>, out: &mut Vec<Action<Traced>>) {
-        let handled = self.feed_into(now, input, &mut WithoutEvents(out));
-        handled.unwrap_or_else(|error| panic!("memory takes what is recorded: {error}"));
-    }
-
-    fn pool(&self) -> &PoolState<Traced> {
-        self.pool()
-    }
-}
-
-/// The state of a pool when a run begins: as if it had been used before.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Warm {
-    pub(crate) is_ready: bool,
-    /// Requests that hold connections.
-    pub(crate) held: Vec<u32>,
-    /// Idle connections.
-    pub(crate) idle: u32,
-}
-
-/// Runs a new pool among callers and a server.
+/// Runs a new pool among callers and a server, to the end or until a goal is lost.
 ///
 /// # Panics
 ///
@@ -158,15 +23,30 @@ pub(crate) fn run<M: Machine, W: World>(
     machine: &mut M,
     world: &mut W,
     warm: &Warm,
-    start: Instant,
-    end: Instant,
+    (start, end): (Instant, Instant),
+    stop: Option<Stop>,
 ) -> Outcome {
-    let mut run = Run::new(machine, world, start);
+    let level = machine.pool().snapshot().into();
+    let mut run = Run {
+        machine,
+        world,
+        agenda: Agenda::default(),
+        arrivals: 0,
+        now: start,
+        requests: Vec::new(),
+        pending: BTreeMap::new(),
+        in_use: BTreeMap::new(),
+        outer: BTreeMap::new(),
+        is_warming: false,
+        tally: Tally::new(start, level),
+    };
     run.warm_up(warm);
-    run.tally = Tally::new(start, run.machine.pool().snapshot().into());
+    run.tally = Tally::new(start, run.machine.pool().snapshot().into()).until(stop);
     let Run { world, agenda, .. } = &mut run;
     world.begin(&mut |at, due| agenda.plan(at, due));
-    while run.step(end) {}
+    run.arrivals = agenda.number();
+    run.arrive();
+    while !run.tally.is_lost() && run.step(end) {}
     run.tally.finish(end)
 }
 
@@ -174,6 +54,8 @@ struct Run<'a, M, W> {
     machine: &'a mut M,
     world: &'a mut W,
     agenda: Agenda<Due>,
+    /// The number in the agenda of the arrivals, of which it has one at a time.
+    arrivals: u64,
     now: Instant,
     /// The world's number of each request, in the order of their ids, from 1.
     requests: Vec<u32>,
@@ -188,23 +70,7 @@ struct Run<'a, M, W> {
 /// Of requests that are not the world's.
 const NONE: u32 = u32::MAX;
 
-impl<'a, M: Machine, W: World> Run<'a, M, W> {
-    fn new(machine: &'a mut M, world: &'a mut W, start: Instant) -> Self {
-        let tally = Tally::new(start, machine.pool().snapshot().into());
-        Self {
-            machine,
-            world,
-            agenda: Agenda::default(),
-            now: start,
-            requests: Vec::new(),
-            pending: BTreeMap::new(),
-            in_use: BTreeMap::new(),
-            outer: BTreeMap::new(),
-            is_warming: false,
-            tally,
-        }
-    }
-
+impl<M: Machine, W: World> Run<'_, M, W> {
     /// Establishes connections at once, for the requests that hold them and for later.
     fn warm_up(&mut self, warm: &Warm) {
         if !warm.is_ready {
@@ -247,6 +113,10 @@ impl<'a, M: Machine, W: World> Run<'a, M, W> {
     fn happen(&mut self, due: Due) {
         match due {
             Due::Ask(request) => self.ask(request),
+            Due::Arrive(request) => {
+                self.arrive();
+                self.ask(request);
+            }
             Due::Cancel(id) => self.feed(Input::CheckOutCancelled { id }),
             Due::Opened(id) => self.opened(id),
             Due::CheckIn(id, waiter) => self.check_in(id, waiter),
@@ -255,14 +125,16 @@ impl<'a, M: Machine, W: World> Run<'a, M, W> {
         }
     }
 
+    fn arrive(&mut self) {
+        if let Some((at, request)) = self.world.arrival() {
+            self.agenda.plan_as(self.arrivals, at, Due::Arrive(request));
+        }
+    }
+
     fn ask(&mut self, request: u32) {
         self.requests.push(request);
         let id = WaiterId(self.requests.len() as u64);
-        let ask = if request == NONE {
-            Ask { limit: None, patience: None, purpose: Purpose::Other }
-        } else {
-            self.world.request(request)
-        };
+        let ask = if request == NONE { Ask::default() } else { self.world.request(request) };
         if !self.is_warming {
             self.tally.asked(self.now, id);
         }
@@ -330,10 +202,9 @@ impl<'a, M: Machine, W: World> Run<'a, M, W> {
             Event::Release => self.feed(Input::ReleaseIdle),
             Event::SetOptions(options) => self.feed(Input::SetOptions { options }),
             Event::PeerCloses(cause) => {
-                let mut connections = self.machine.pool().connections();
-                let idle = connections.find(|it| it.state == ConnectionState::Available);
-                let idle = idle.map(|it| it.id);
-                drop(connections);
+                let mut all = self.machine.pool().connections();
+                let idle = all.find(|it| it.state == ConnectionState::Available).map(|it| it.id);
+                drop(all);
                 if let Some(id) = idle {
                     self.feed(Input::IdleClosedByPeer { id, cause });
                 }
@@ -417,7 +288,7 @@ impl<'a, M: Machine, W: World> Run<'a, M, W> {
     fn serve(&mut self, waiter: WaiterId, id: ConnId) {
         let request = self.number(waiter);
         let used = if request == NONE {
-            Use { lasts: None, failure: None, clear: None }
+            Use::default()
         } else {
             self.world.serve(request, self.in_use.len() as u32 + 1, self.now)
         };

@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::time::Duration;
 
+use super::request::in_order;
 use super::workload::Workload;
 
 /// A number of connections in use above which the server of a trace finished no more uses in the same time. By Little's law
@@ -48,16 +49,18 @@ impl ServerLimit {
 pub(super) fn in_use_at_begin(workload: &Workload) -> Vec<u32> {
     let requests = &workload.requests;
     let mut in_use = vec![0; requests.len()];
-    let mut served: Vec<_> = (0..requests.len()).filter(|&it| requests[it].was_served()).collect();
-    served.sort_by_key(|&it| requests[it].answered());
     let mut ends = BinaryHeap::new();
-    for number in served {
-        let began = requests[number].answered();
+    let begun =
+        in_order(
+            requests,
+            |number, it| [Some((it.answered(), number)).filter(|_| it.was_served())],
+        );
+    for (began, number) in begun {
         while ends.peek().is_some_and(|Reverse(end)| *end <= began) {
             ends.pop();
         }
-        ends.push(Reverse(requests[number].ended().unwrap_or(workload.end)));
-        in_use[number] = ends.len() as u32;
+        ends.push(Reverse(requests[number as usize].ended().unwrap_or(workload.end)));
+        in_use[number as usize] = ends.len() as u32;
     }
     in_use
 }
@@ -98,15 +101,15 @@ impl Levels {
         let in_use = in_use_at_begin(workload);
         let mut uses: Vec<_> = workload.uses().collect();
         let outer: BTreeSet<_> = workload.nested.values().map(|(outer, _)| outer).collect();
-        uses.retain(|(it, _)| workload.stalls.cut(*it).is_none() && !outer.contains(it));
+        uses.retain(|it| workload.stalls.cut(*it).is_none() && !outer.contains(it));
         let count = (uses.len() / USES).clamp(1, windows);
         let windows = uses.chunks(uses.len().div_ceil(count).max(1)).map(|window| {
             let mut levels = BTreeMap::new();
-            for &(number, lasts) in window {
+            for &number in window {
                 let in_use = in_use[number as usize];
                 let level = levels.entry(in_use).or_insert(Level { in_use, ..Level::default() });
                 level.uses += 1;
-                level.time += lasts;
+                level.time += workload.requests[number as usize].used();
             }
             levels.into_values().collect()
         });

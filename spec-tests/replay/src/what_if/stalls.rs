@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use cenote_core::pool::Instant;
 
-use super::workload::Request;
+use super::request::{Request, in_order};
 
 /// The stalls of a program: for a while nothing happened, and then several uses ended at once.
 #[derive(Clone, Debug, Default)]
@@ -21,20 +21,12 @@ impl Stalls {
     /// Those in which nothing happened for long while connections were in use, and after which half of their uses ended at
     /// once, although they had not begun together; none if they are so few that they may be chance.
     pub(super) fn of(requests: &[Request], (start, end): (Instant, Instant)) -> Self {
-        // How many uses begin at a time, and the requests whose use ends then.
-        let mut changes: BTreeMap<Instant, (usize, Vec<u32>)> = BTreeMap::new();
-        for (number, request) in (0..).zip(requests) {
-            changes.entry(request.asked).or_default();
-            if let (true, Some(ended)) = (request.was_served(), request.ended()) {
-                changes.entry(request.answered()).or_default().0 += 1;
-                changes.entry(ended).or_default().1.push(number);
-            }
-        }
         let count = (requests.len() as u32).max(1);
         let silence = (end.saturating_since(start) / count * SILENCE).max(LEAST_SILENCE);
         let (mut in_use, mut last, mut stalls) = (0, start, Self::default());
         let mut woken: Option<Awakening> = None;
-        for (at, (begin, ended)) in changes {
+        let mut changes = changes(requests).peekable();
+        while let Some(&(at, _)) = changes.peek() {
             if let Some(is_over) = woken.take_if(|it| at.saturating_since(it.end) > AT_ONCE) {
                 stalls.add(is_over);
             }
@@ -42,11 +34,19 @@ impl Stalls {
                 let least = 2.max(in_use / 2);
                 woken = Some(Awakening { begin: last, end: at, least, ended: Vec::new() });
             }
-            in_use = in_use + begin - ended.len();
             last = at;
-            if let Some(Awakening { begin, ended: all, .. }) = &mut woken {
-                let ended = ended.into_iter().map(|it| (it, requests[it as usize].answered()));
-                all.extend(ended.filter(|(_, began)| began <= begin));
+            while let Some((_, change)) = changes.next_if(|(it, _)| *it == at) {
+                match change {
+                    Change::Asked => {}
+                    Change::Begun => in_use += 1,
+                    Change::Ended(number) => {
+                        in_use -= 1;
+                        let began = requests[number as usize].answered();
+                        if let Some(woken) = woken.as_mut().filter(|it| began <= it.begin) {
+                            woken.ended.push((number, began));
+                        }
+                    }
+                }
             }
         }
         let is_chance = stalls.count() < STALLS.max(requests.len() / STALLS_PER);
@@ -84,6 +84,25 @@ impl Stalls {
     pub(super) fn awake(&self, at: Instant) -> Instant {
         self.at(at).map_or(at, |(_, end)| end)
     }
+}
+
+/// What requests do: a use begins, or ends.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Change {
+    Asked,
+    Begun,
+    Ended(u32),
+}
+
+fn changes(requests: &[Request]) -> impl Iterator<Item = (Instant, Change)> {
+    in_order(requests, |number, it| {
+        let ended = it.ended().filter(|_| it.was_served());
+        [
+            Some((it.asked, Change::Asked)),
+            ended.map(|_| (it.answered(), Change::Begun)),
+            ended.map(|at| (at, Change::Ended(number))),
+        ]
+    })
 }
 
 /// After a silence.

@@ -90,6 +90,9 @@ fn read_from(
 ) -> Result<(Drawn, bool), Failure> {
     let mut trace = Played::of(arguments, path, source)?;
     let mut collector = Collector::new(trace.reader.pool());
+    if arguments.perfetto.is_some() {
+        collector = collector.whole();
+    }
     let good = trace.each(|view, _| {
         collector.add(view);
         Ok(())

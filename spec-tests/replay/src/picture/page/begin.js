@@ -15,14 +15,14 @@ function mostlyInTheWay() {
   for (let i = 0; i < data.waitWhy.length; i++) {
     if (![SERVED, TIMED_OUT, CANCELLED, WAITING, SHED].includes(data.waitOutcome[i])) continue;
     const way = texts[data.waitWhy[i]].split(":")[0];
-    sums.set(way, (sums.get(way) ?? 0) + data.waitLength[i]);
+    sums.set(way, (sums.get(way) ?? 0) + waits.size(i) * waits.mean(i));
   }
   return [...sums].sort((a, b) => b[1] - a[1])[0]?.[0];
 }
 /// The first things to know, with links to where they happened.
 function verdict() {
   const counts = new Array(OUTCOMES.length).fill(0);
-  data.waitOutcome.forEach((outcome) => counts[outcome]++);
+  data.waitOutcome.forEach((outcome, i) => (counts[outcome] += waits.size(i)));
   const failed = counts
     .map((count, outcome) => [count, WHY[outcome]])
     .filter(([count, why]) => count > 0 && why);
@@ -44,7 +44,7 @@ function verdict() {
   if (slowest === undefined) return [...said, "No request waited. "];
   said.push(
     `At most ${plural(waiting.max, "request")} waited at once, `,
-    linkTo(waitItem(slowest), `for ${span(data.waitLength[slowest])} at the longest`),
+    linkTo(waitItem(slowest), `for ${span(waits.mean(slowest))} at the longest`),
   );
   const way = mostlyInTheWay();
   said.push(way ? `; mostly in the way: ${way}. ` : ". ");

@@ -111,7 +111,7 @@ function paintHolds(top) {
   for (let i = low; i < high; i++) {
     if (data.useKind[i] !== IN_USE) continue;
     const column = Math.min(across - 1, Math.floor((data.useEnd[i] - view.from) * scale));
-    const count = ++counts[column * HEAT_ROWS + heat.row[i]];
+    const count = (counts[column * HEAT_ROWS + heat.row[i]] += uses.size(i));
     if (count > most) most = count;
   }
   frame(top, all);

@@ -54,7 +54,8 @@ function lowerBound(column, number) {
 
 // ---- Intervals by row, each row in order of time, so that what is in view is found quickly.
 
-function rows(row, end, length) {
+/// Of a long trace, neighbours are joined: `counts` and `sums` of their lengths. Of others both are empty.
+function rows(row, end, length, counts = [], sums = []) {
   let count = 0;
   for (let i = 0; i < row.length; i++) if (row[i] >= count) count = row[i] + 1;
   const starts = new Uint32Array(count + 1);
@@ -63,11 +64,14 @@ function rows(row, end, length) {
   const order = new Uint32Array(row.length);
   const next = starts.slice(0, count);
   for (let i = 0; i < row.length; i++) order[next[row[i]]++] = i;
-  return { count, starts, order, end, length };
+  const size = (i) => counts[i] ?? 1;
+  /// How long one of them is, on average.
+  const mean = (i) => (size(i) > 1 ? sums[i] / counts[i] : length[i]);
+  return { count, starts, order, end, length, size, mean };
 }
 const lives = rows(data.lifeSlot, data.lifeEnd, data.lifeLength);
-const uses = rows(data.useSlot, data.useEnd, data.useLength);
-const waits = rows(data.waitRow, data.waitEnd, data.waitLength);
+const uses = rows(data.useSlot, data.useEnd, data.useLength, data.useCount, data.useSum);
+const waits = rows(data.waitRow, data.waitEnd, data.waitLength, data.waitCount, data.waitSum);
 const lanes = Math.max(1, lives.count, uses.count);
 const startOf = (set, i) => set.end[i] - set.length[i];
 

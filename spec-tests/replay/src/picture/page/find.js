@@ -36,7 +36,7 @@ function find(query) {
   found = item && { text, item };
   if (item) select(item, "closely");
   else {
-    status(`“${query}” was not found`);
+    status(`“${query}” was not found${about.joinedBelow ? ": it may be joined with others" : ""}`);
     redraw();
   }
 }

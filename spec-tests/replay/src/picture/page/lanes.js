@@ -38,12 +38,14 @@ function paintLane(lane, y) {
   each(uses, lane, (left, right, i, place, count) => {
     if (data.useKind[i] !== IN_USE) {
       bar(left, right, colours[USE_COLOURS[data.useKind[i]]]);
-    } else if (count === 1) {
+    } else if (count === 1 && uses.size(i) === 1) {
       bar(left, right, colours[SHADES[shadeOf(data.useLength[i])]]);
     } else {
       // Many uses: as high as the share of time in use, shaded as their mean.
       const used = usedUpTo[place + count] - usedUpTo[place];
-      bar(left, right, colours[SHADES[shadeOf(used / count)]], Math.min(1, used / (time(1) - time(0))));
+      const mean = uses.size(i) > 1 ? uses.mean(i) : used / count;
+      const whole = Math.max(time(right) - time(left), time(1) - time(0));
+      bar(left, right, colours[SHADES[shadeOf(mean)]], Math.min(1, used / whole));
     }
     if (view.lane >= 12 && right - left > 18) paintName(i, left, right, y);
   });
@@ -52,7 +54,8 @@ function paintName(i, left, right, y) {
   const from = Math.max(LEFT, left) + 3;
   const room = Math.min(width - RIGHT, right) - from - 3;
   const names = [`c${data.useNumber[i]}`];
-  if (data.useHolder[i]) names.unshift(`${names[0]} w${data.useHolder[i]}`);
+  if (uses.size(i) > 1) names.unshift(`${names[0]} ×${uses.size(i)}`);
+  else if (data.useHolder[i]) names.unshift(`${names[0]} w${data.useHolder[i]}`);
   draw2d.font = `${view.lane < 20 ? 10 : 12}px system-ui, sans-serif`;
   draw2d.textAlign = "left";
   draw2d.textBaseline = "middle";
@@ -60,7 +63,7 @@ function paintName(i, left, right, y) {
   if (!fitting) return;
   const kind = data.useKind[i];
   draw2d.fillStyle = textOn(
-    colours[kind === IN_USE ? SHADES[shadeOf(data.useLength[i])] : USE_COLOURS[kind]],
+    colours[kind === IN_USE ? SHADES[shadeOf(uses.mean(i))] : USE_COLOURS[kind]],
   );
   draw2d.fillText(fitting, from, y + view.lane / 2);
 }

@@ -22,7 +22,7 @@ function longestWaits(from, to, count = 10) {
   return listed(
     "longest waits",
     found.map((i) => [
-      linkTo(waitItem(i), `w${data.waitId[i]} ${span(data.waitLength[i])}`),
+      linkTo(waitItem(i), `w${data.waitId[i]} ${span(waits.mean(i))}`),
       ` ${OUTCOMES[data.waitOutcome[i]]}; ${whyWaited(i)}`,
     ]),
     count,
@@ -41,13 +41,14 @@ function heldByPlace(from, to) {
   const places = new Map();
   let all = 0;
   for (let i = lowerBound(data.useEnd, from); i < data.useEnd.length; i++) {
-    const held = Math.min(to, data.useEnd[i]) - Math.max(from, startOf(uses, i));
-    if (data.useKind[i] !== IN_USE || held < 0) continue;
+    const within = Math.min(to, data.useEnd[i]) - Math.max(from, startOf(uses, i));
+    if (data.useKind[i] !== IN_USE || within < 0) continue;
+    const held = uses.size(i) > 1 ? (within / data.useLength[i]) * uses.size(i) * uses.mean(i) : within;
     const place = places.get(data.usePlace[i]) ?? { count: 0, sum: 0, longest: i };
     places.set(data.usePlace[i], place);
-    place.count++;
+    place.count += uses.size(i);
     place.sum += held;
-    if (data.useLength[i] > data.useLength[place.longest]) place.longest = i;
+    if (uses.mean(i) > uses.mean(place.longest)) place.longest = i;
     all += held;
   }
   return listed(
@@ -57,7 +58,7 @@ function heldByPlace(from, to) {
       .map(([place, { count, sum, longest }]) => [
         `${texts[place] || "an unknown place"}: ${Math.round((100 * sum) / (all || 1))} % of the time in use, ` +
           `${plural(count, "use")}, `,
-        linkTo(useItem(longest), `${span(data.useLength[longest])} at the longest`),
+        linkTo(useItem(longest), `${span(uses.mean(longest))} at the longest`),
       ]),
     5,
   );
@@ -78,7 +79,7 @@ function statistics(from, to) {
   if (!hasPool) return [changesOf(from, to, 50)];
   const [low, high] = between(data.waitEnd, from, to);
   const outcomes = new Array(OUTCOMES.length).fill(0);
-  for (let i = low; i < high; i++) outcomes[data.waitOutcome[i]]++;
+  for (let i = low; i < high; i++) outcomes[data.waitOutcome[i]] += waits.size(i);
   const atOnce = servedAtOnce(from, to);
   const marks = new Array(KINDS.length).fill(0);
   const [markLow, markHigh] = between(data.markAt, from, to);
@@ -120,6 +121,19 @@ function statistics(from, to) {
   ];
 }
 
+/// What is not shown one by one.
+function joined() {
+  if (!about.joinedBelow) return "";
+  const below = span(about.joinedBelow / about.tick);
+  return node(
+    "p",
+    `A long trace: neighbouring uses and waits are shown joined below ${below}, and counts as their largest and ` +
+      "their mean. Numbers and sums are exact, percentiles are those of the means of joined ones. Failures, what " +
+      "happened to the pool, and the longest of a hundred are shown one by one; `cenote draw --from --to` shows a " +
+      "part of the trace whole.",
+  );
+}
+
 function overview() {
   const explain = link("what happened, explained (e)", () => element("explained").showModal());
   if (!hasPool) {
@@ -129,6 +143,7 @@ function overview() {
   tell(
     "Overview",
     node("p", explain),
+    joined(),
     servers.length ? changesOf(first, last, 10) : "",
     percentileTable(0, Math.ceil(last)),
     longestWaits(0, Math.ceil(last)),

@@ -92,7 +92,14 @@ const marksAbout = (number, kinds) => {
   );
 };
 
+/// What is joined is not shown one by one.
+function aboutJoined(set, i) {
+  const times = facts(["from", both(startOf(set, i))], ["until", both(set.end[i])]);
+  return [times, node("p", `${plural(set.size(i), "neighbour")} of a long trace, shown joined`)];
+}
+
 function aboutWait(i) {
+  if (waits.size(i) > 1) return aboutJoined(waits, i);
   const from = startOf(waits, i);
   const to = data.waitEnd[i];
   const request = data.waitId[i];
@@ -120,7 +127,7 @@ function aboutWait(i) {
       isLate && ["timed out", `${span(late)} after that`],
       use >= 0 && [
         "then it",
-        linkTo(useItem(use), `held c${data.useNumber[use]} for ${span(data.useLength[use])}`),
+        linkTo(useItem(use), `held c${data.useNumber[use]} for ${span(uses.mean(use))}`),
       ],
     ),
     listed(`in use when it came: ${plural(held.length, "connection")}; the last to come back first`, held),
@@ -129,6 +136,7 @@ function aboutWait(i) {
 }
 
 function aboutUse(i) {
+  if (uses.size(i) > 1) return aboutJoined(uses, i);
   const from = startOf(uses, i);
   const to = data.useEnd[i];
   const life = lifeOf(data.useNumber[i]);
@@ -138,8 +146,8 @@ function aboutUse(i) {
   let shorter = 0;
   for (let other = 0; other < data.useLength.length; other++) {
     if (data.useKind[other] !== data.useKind[i]) continue;
-    same++;
-    if (data.useLength[other] < data.useLength[i]) shorter++;
+    same += uses.size(other);
+    if (uses.mean(other) < data.useLength[i]) shorter += uses.size(other);
   }
   const share = Math.floor((shorter / same) * 1000) / 10;
   return [
@@ -152,7 +160,7 @@ function aboutUse(i) {
       isUse && [
         "its wait",
         wait >= 0
-          ? linkTo(waitItem(wait), `${span(data.waitLength[wait])}: ${whyWaited(wait)}`)
+          ? linkTo(waitItem(wait), `${span(waits.mean(wait))}: ${whyWaited(wait)}`)
           : data.useHolder[i]
             ? "none: served at once"
             : "unknown",
@@ -174,8 +182,9 @@ function aboutLife(i) {
   }
   const used = mine.filter((use) => data.useKind[use] === IN_USE);
   const made = mine.find((use) => data.useKind[use] === PENDING);
-  const busy = used.reduce((sum, use) => sum + data.useLength[use], 0);
-  const byLength = [...used].sort((a, b) => data.useLength[b] - data.useLength[a]);
+  const times = used.reduce((sum, use) => sum + uses.size(use), 0);
+  const busy = used.reduce((sum, use) => sum + uses.size(use) * uses.mean(use), 0);
+  const byLength = [...used].sort((a, b) => uses.mean(b) - uses.mean(a));
   return [
     facts(
       ["from", both(startOf(lives, i))],
@@ -184,14 +193,14 @@ function aboutLife(i) {
       made !== undefined && ["established", linkTo(useItem(made), `in ${span(data.useLength[made])}`)],
       [
         "in use",
-        `${plural(used.length, "time")}, ${Math.round((busy / Math.max(1, data.lifeLength[i])) * 100)} % of its time`,
+        `${plural(times, "time")}, ${Math.round((busy / Math.max(1, data.lifeLength[i])) * 100)} % of its time`,
       ],
       ["slot", String(lane)],
     ),
     listed(
       "longest uses",
       byLength.map((use) =>
-        linkTo(useItem(use), `${holderName(data.useHolder[use])} for ${span(data.useLength[use])}`),
+        linkTo(useItem(use), `${holderName(data.useHolder[use])} for ${span(uses.mean(use))}`),
       ),
       5,
     ),

@@ -48,11 +48,21 @@ function servedAtOnce(from, to) {
   for (let i = 0; i < data.useKind.length; i++) {
     const start = startOf(uses, i);
     if (data.useKind[i] === IN_USE && data.useHolder[i] !== 0 && start >= from - 1 && start <= to + 1)
-      count++;
+      count += uses.size(i);
   }
   const [low, high] = between(data.waitEnd, from, to);
-  for (let i = low; i < high; i++) if (data.waitOutcome[i] === SERVED) count--;
+  for (let i = low; i < high; i++) if (data.waitOutcome[i] === SERVED) count -= waits.size(i);
   return Math.max(0, count);
+}
+
+/// The lengths of the intervals in these places, the shortest first; of joined ones their mean.
+function lengthsOf(set, is, low, high) {
+  let count = 0;
+  for (let i = low; i < high; i++) if (is(i)) count += set.size(i);
+  const lengths = new Float64Array(count);
+  count = 0;
+  for (let i = low; i < high; i++) if (is(i)) lengths.fill(set.mean(i), count, (count += set.size(i)));
+  return lengths.sort();
 }
 
 /// The percentiles of one kind of duration among those that end in a time: each with an interval of that
@@ -60,10 +70,8 @@ function servedAtOnce(from, to) {
 function percentiles(measured, from, to) {
   const { set, is } = measured;
   const [low, high] = between(set.end, from, to);
-  const chosen = new Uint32Array(high - low);
-  let count = 0;
-  for (let i = low; i < high; i++) if (is(i)) chosen[count++] = set.length[i];
-  const sorted = chosen.subarray(0, count).sort();
+  const sorted = lengthsOf(set, is, low, high);
+  const count = sorted.length;
   const zeros = measured.atOnce ? servedAtOnce(from, to) : 0;
   const all = zeros + count;
   const values =
@@ -74,7 +82,7 @@ function percentiles(measured, from, to) {
           if (rank < zeros) return { percent, length: 0, index: -1 };
           const length = sorted[rank - zeros];
           for (let i = low; i < high; i++)
-            if (set.length[i] === length && is(i)) return { percent, length, index: i };
+            if (set.mean(i) === length && is(i)) return { percent, length, index: i };
         });
   return { measured, count: all, values };
 }
@@ -85,10 +93,10 @@ const hasWaited = (i) => data.waitLength[i] > 0;
 function longest(set, is, from, to, count) {
   const found = [];
   for (let i = lowerBound(set.end, from); i < set.end.length; i++) {
-    if (found.length === count && set.length[i] <= set.length[found[count - 1]]) continue;
+    if (found.length === count && set.mean(i) <= set.mean(found[count - 1])) continue;
     if (startOf(set, i) > to || !is(i)) continue;
     let place = found.length;
-    while (place > 0 && set.length[found[place - 1]] < set.length[i]) place--;
+    while (place > 0 && set.mean(found[place - 1]) < set.mean(i)) place--;
     found.splice(place, 0, i);
     if (found.length > count) found.pop();
   }
@@ -96,7 +104,8 @@ function longest(set, is, from, to, count) {
 }
 
 /// The lengths of all uses, the shortest first; and what a share of them does not exceed.
-const usesByLength = data.useLength.filter((_, i) => data.useKind[i] === IN_USE && hasEnded(i)).sort();
+const isWhole = (i) => data.useKind[i] === IN_USE && hasEnded(i);
+const usesByLength = lengthsOf(uses, isWhole, 0, data.useEnd.length);
 const useAt = (share) => usesByLength[Math.max(0, Math.ceil(usesByLength.length * share) - 1)];
 /// The lengths at which their shade changes: half of all, 90 % and 99 % are lighter.
 const shadeLimits = usesByLength.length ? [0.5, 0.9, 0.99].map(useAt) : [];
@@ -106,7 +115,7 @@ const shadeOf = (length) => shadeLimits.filter((limit) => length > limit).length
 const usedUpTo = new Float64Array(uses.order.length + 1);
 for (let place = 0; place < uses.order.length; place++) {
   const i = uses.order[place];
-  usedUpTo[place + 1] = usedUpTo[place] + (data.useKind[i] === IN_USE ? data.useLength[i] : 0);
+  usedUpTo[place + 1] = usedUpTo[place] + (data.useKind[i] === IN_USE ? uses.size(i) * uses.mean(i) : 0);
 }
 
 // ---- A map of hold times: how many uses of each length end in each pixel.
@@ -122,8 +131,8 @@ const heat =
         const low = Math.log(shortest);
         const range = Math.log(most) - low;
         const rowOf = (length) => Math.floor(((Math.log(Math.max(1, length)) - low) / range) * HEAT_ROWS);
-        const row = Uint8Array.from(data.useLength, (length) =>
-          Math.min(HEAT_ROWS - 1, Math.max(0, rowOf(length))),
+        const row = Uint8Array.from(data.useLength, (_, i) =>
+          Math.min(HEAT_ROWS - 1, Math.max(0, rowOf(uses.mean(i)))),
         );
         return { row, shortest, longest: most };
       })();

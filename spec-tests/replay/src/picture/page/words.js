@@ -80,10 +80,14 @@ const holderName = (holder) => (holder ? `w${holder}` : "an unknown request");
 function title({ kind, index: i, from }) {
   switch (kind) {
     case "wait": {
+      if (waits.size(i) > 1)
+        return `${plural(waits.size(i), "request")} waited ${span(waits.mean(i))} on average, each served`;
       const got = data.waitConnection[i] ? ` with c${data.waitConnection[i]}` : "";
       return `w${data.waitId[i]} waited ${span(data.waitLength[i])}: ${OUTCOMES[data.waitOutcome[i]]}${got}`;
     }
     case "use": {
+      if (uses.size(i) > 1)
+        return `c${data.useNumber[i]} in use ${plural(uses.size(i), "time")}, for ${span(uses.mean(i))} on average`;
       const doing = [
         "being established",
         `in use by ${holderName(data.useHolder[i])}`,

@@ -8,7 +8,8 @@ use cenote_core::trace::{JournalOptions, TraceInfo};
 
 use crate::random::SplitMix;
 use crate::record::RecordedRun;
-use crate::what_if::run::{Ask, Clear, Due, Event, FailedOpening, Opening, Use, Warm, World, run};
+use crate::what_if::run::run;
+use crate::what_if::world::{Ask, Clear, Due, Event, FailedOpening, Opening, Use, Warm, World};
 
 /// Callers that come whatever happens to others.
 #[derive(Clone, Copy, Debug)]
@@ -115,7 +116,7 @@ impl Production {
         let mut world =
             Running { production: *self, asked: Vec::new(), has_nested: BTreeSet::new(), slots };
         let end = Instant::ORIGIN + self.duration;
-        run(&mut recorded, &mut world, &Warm::default(), Instant::ORIGIN, end);
+        run(&mut recorded, &mut world, &Warm::default(), (Instant::ORIGIN, end), None);
         recorded.finish().expect("memory")
     }
 
