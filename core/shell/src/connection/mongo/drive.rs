@@ -13,17 +13,17 @@ use crate::runtime::{self, Network, Runtime, timeout_at};
 
 /// Repeats a step of a [`Transport`](super::Transport) until it is done, or a wait for the socket takes too long.
 // CS-13
-pub(super) async fn drive<R: Network, T>(
+pub(super) fn drive<R: Network, T>(
     runtime: &R,
     stream: &mut R::Stream,
     limit: Limit,
     mut step: impl FnMut(&mut PollIo<'_, '_, R::Stream>) -> Result<T, TransportError>,
-) -> Result<T, TransportError> {
+) -> impl Future<Output = Result<T, TransportError>> {
     let mut waits_anew = true;
     let mut deadline = None;
     // Boxed, because few need it: every future of a command would have room for it, and be moved with it.
     let mut sleep: Option<Pin<Box<_>>> = None;
-    poll_fn(|cx| {
+    poll_fn(move |cx| {
         // What comes after a step is another wait.
         let outcome = poll_steps(stream, cx, &mut step, || waits_anew = true);
         if outcome.is_ready() {
@@ -42,7 +42,6 @@ pub(super) async fn drive<R: Network, T>(
         };
         sleep.as_mut().poll(cx).map(|()| Err(TransportError::TimedOut(after)))
     })
-    .await
 }
 
 /// Waits for what fails as I/O does, within the limit.

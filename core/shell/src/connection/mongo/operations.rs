@@ -120,7 +120,7 @@ impl<R: Network> Connection<R> {
         command: &RawDocument,
         options: OperationOptions,
     ) -> Result<RawDocumentBuf, ConnectionError> {
-        self.reply_to(database, command, &options).await.map(|reply| reply.body)
+        self.reply_to(database, command, options).await.map(|reply| reply.body)
     }
 
     /// As [`command_with`](Self::command_with).
@@ -128,9 +128,9 @@ impl<R: Network> Connection<R> {
         &mut self,
         database: &str,
         command: &RawDocument,
-        options: &OperationOptions,
+        options: OperationOptions,
     ) -> Result<Reply, ConnectionError> {
-        let limit = self.limit(*options);
+        let limit = self.limit(options);
         let outcome = self.exchange(database, command, &limit).await;
         if self.reauthentication.is_none() || !Reauthentication::is_asked_for(&outcome) {
             return outcome;

@@ -67,16 +67,14 @@ where
     /// # Ok(())
     /// # }
     /// ```
-    pub async fn command_with(
+    pub fn command_with(
         &mut self,
         database: &str,
         command: &RawDocument,
         options: OperationOptions,
-    ) -> Result<RawDocumentBuf, OperationError> {
+    ) -> impl Future<Output = Result<RawDocumentBuf, OperationError>> {
         let options = self.with_round_trip(options);
-        let sent = self.run_command(|connection| connection.reply_to(database, command, &options));
-        let reply = sent.await?;
-        Ok(self.show_write_concern_error(reply))
+        self.run_command(move |connection| connection.reply_to(database, command, options))
     }
 
     /// Sends a write that has no reply: [`Connection::command_unacknowledged`].

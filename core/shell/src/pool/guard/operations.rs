@@ -89,6 +89,18 @@ impl<R: Runtime, K: Connector<R>> PooledConnection<R, K> {
     }
 }
 
+#[cfg(feature = "tls")]
+fn show_write_concern_error<R: Runtime, K: Connector<R>>(
+    driver: &Arc<PoolDriver<R, K>>,
+    id: ConnId,
+    reply: Reply,
+) -> RawDocumentBuf {
+    if let Some(error) = reply.write_concern_error {
+        driver.show_failure(id, &ConnectionError::command(Stage::Operation, *error));
+    }
+    reply.body
+}
+
 impl<R: Runtime, K: Connector<R>> PooledConnection<R, K> {
     /// Returns the reply to a command that succeeded, and shows a write concern error in it to
     /// [`Builder::on_failure`](crate::builder::Builder::on_failure): the command's caller gets its reply, and
@@ -97,11 +109,7 @@ impl<R: Runtime, K: Connector<R>> PooledConnection<R, K> {
     // SD-30
     #[cfg(feature = "tls")]
     pub fn show_write_concern_error(&self, reply: Reply) -> RawDocumentBuf {
-        if let Some(error) = reply.write_concern_error {
-            let error = ConnectionError::command(Stage::Operation, *error);
-            self.driver.show_failure(self.socket().id, &error);
-        }
-        reply.body
+        show_write_concern_error(&self.driver, self.socket().id, reply)
     }
 }
 
@@ -132,20 +140,21 @@ impl<R: Runtime<Waiter = Waker>, K: Connector<R>> PooledConnection<R, K> {
     where
         F: Future<Output = Result<T, ConnectionError>>,
     {
-        self.run_operation(IfDropped::Broken, operation)
+        self.run_operation(IfDropped::Broken, operation, |_, _, result| result)
     }
 
-    /// As [`run`](Self::run), for one command. If it is dropped while its reply is to come, that may still come, and be
+    /// As [`run`](Self::run), for one command, in whose reply a write concern error is
+    /// [shown](Self::show_write_concern_error). If it is dropped while its reply is to come, that may still come, and be
     /// [read](Connector::drain).
     #[cfg(feature = "tls")]
-    pub(crate) fn run_command<'c, T, F>(
+    pub(crate) fn run_command<'c, F>(
         &'c mut self,
         operation: impl FnOnce(&'c mut K::Connection) -> F,
-    ) -> impl Future<Output = Result<T, OperationError>>
+    ) -> impl Future<Output = Result<RawDocumentBuf, OperationError>>
     where
-        F: Future<Output = Result<T, ConnectionError>>,
+        F: Future<Output = Result<Reply, ConnectionError>>,
     {
-        self.run_operation(IfDropped::MayAnswer, operation)
+        self.run_operation(IfDropped::MayAnswer, operation, show_write_concern_error)
     }
 
     /// As [`run`](Self::run), for an operation that a later one continues after it was dropped. The connector
@@ -158,14 +167,15 @@ impl<R: Runtime<Waiter = Waker>, K: Connector<R>> PooledConnection<R, K> {
     where
         F: Future<Output = Result<T, ConnectionError>>,
     {
-        self.run_operation(IfDropped::Unchanged, operation)
+        self.run_operation(IfDropped::Unchanged, operation, |_, _, result| result)
     }
 
-    async fn run_operation<'c, T, F>(
+    async fn run_operation<'c, T, U, F>(
         &'c mut self,
         if_dropped: IfDropped,
         operation: impl FnOnce(&'c mut K::Connection) -> F,
-    ) -> Result<T, OperationError>
+        finish: impl FnOnce(&Arc<PoolDriver<R, K>>, ConnId, T) -> U,
+    ) -> Result<U, OperationError>
     where
         F: Future<Output = Result<T, ConnectionError>>,
     {
@@ -200,6 +210,6 @@ impl<R: Runtime<Waiter = Waker>, K: Connector<R>> PooledConnection<R, K> {
             return Err(InterruptedError::new(Arc::clone(driver.address())).into());
         };
         *progress = before;
-        conclude(driver, id, interrupt, error, outcome)
+        conclude(driver, id, interrupt, error, outcome).map(|result| finish(driver, id, result))
     }
 }
