@@ -4,6 +4,7 @@ use std::ops::{Deref, DerefMut};
 use bson::RawDocumentBuf;
 use cenote_core::error::{ConnectionError, OperationError};
 use cenote_core::pool::{Purpose, ServiceId};
+use cenote_shell::connection::Reply;
 use cenote_shell::connection::operation::OperationOptions;
 use cenote_shell::pool::{self, GuardParts};
 
@@ -103,7 +104,7 @@ impl<K: Connector<EventLoop>> PooledConnection<K> {
         self.guard.with_round_trip(options)
     }
 
-    pub(crate) fn show_write_concern_error(&self, reply: RawDocumentBuf) -> RawDocumentBuf {
+    pub(crate) fn show_write_concern_error(&self, reply: Reply) -> RawDocumentBuf {
         self.guard.show_write_concern_error(reply)
     }
 

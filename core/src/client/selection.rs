@@ -59,23 +59,26 @@ fn fitting<'a>(
     local_threshold: Duration,
     avoided: &[ServerAddress],
 ) -> Result<Vec<Described<'a>>, InvalidReadPreference> {
-    let any = ReadPreference::of_mode(ReadPreferenceMode::Nearest);
-    let secondary = ReadPreference::of_mode(ReadPreferenceMode::Secondary);
+    let any = &const { ReadPreference::of_mode(ReadPreferenceMode::Nearest) };
     let preference = match selector {
-        Selector::Any => &any,
+        Selector::Any => any,
         Selector::Primary => &ReadPreference::PRIMARY,
-        Selector::Secondary => &secondary,
+        Selector::Secondary => &const { ReadPreference::of_mode(ReadPreferenceMode::Secondary) },
         Selector::ReadPreference(preference) => preference,
         Selector::Avoiding { selector, .. } => {
             return fitting(selector, topology, heartbeat_frequency, local_threshold, avoided);
         }
         Selector::Address(address) => {
-            let mut servers = suitable(topology, &any, heartbeat_frequency, &[])?;
+            let mut servers = suitable(topology, any, heartbeat_frequency, &[])?;
             servers.retain(|(its, _)| ***its == *address);
             return Ok(servers);
         }
     };
     let servers = suitable(topology, preference, heartbeat_frequency, avoided)?;
+    // One is the fastest.
+    if servers.len() < 2 {
+        return Ok(servers);
+    }
     Ok(in_latency_window(&servers, local_threshold))
 }
 

@@ -1,15 +1,11 @@
+mod replies;
+mod requests;
+
 use std::{fmt, mem};
 
-use bson::{RawDocument, RawDocumentBuf};
 use zeroize::{Zeroize, Zeroizing};
 
-use super::{
-    Compressor, Exchange, Flags, Frame, Framer, Ids, Message, MessageBuf, MessageLimit,
-    MessageWriter, OpCode, RequestIds, WireError, decompress, may_compress,
-};
-
-/// What a message is longer than its command: headers, the name of the database.
-const OVERHEAD: usize = 256;
+use super::{Compressor, Exchange, Framer, MessageLimit, RequestIds, WireError};
 
 /// The room that a buffer keeps.
 const SMALL: usize = 4096;
@@ -152,69 +148,6 @@ impl Channel {
         self.exchange.pending_response()
     }
 
-    /// Begins a request. `database` is `None` for a command that names its own, and may hold a
-    /// secret: its bytes are overwritten when they are written. Allocates as much as the command is
-    /// long.
-    ///
-    /// # Errors
-    ///
-    /// A command that is too large or names a database, or a request that is not over. No byte is
-    /// to be written then.
-    pub fn begin(
-        &mut self,
-        command: &RawDocument,
-        database: Option<&str>,
-        flags: Flags,
-    ) -> Result<(), WireError> {
-        self.check_turn()?;
-        let ids = Ids::request(self.next_request_id());
-        let mut outgoing = mem::take(&mut self.outgoing);
-        outgoing.clear();
-        // Room for all of it, so that growing leaves no copy behind.
-        outgoing.reserve(command.as_bytes().len() + OVERHEAD);
-        let writer = match database {
-            Some(database) => MessageWriter::command(&mut outgoing, ids, flags, command, database)?,
-            None => MessageWriter::new(&mut outgoing, ids, flags, command),
-        };
-        writer.finish(self.limit)?;
-        let is_secret = database.is_none();
-        if self.compressor.is_some() {
-            return self.begin_outgoing(outgoing, is_secret);
-        }
-        // What was just written is not read again.
-        self.outgoing = outgoing;
-        self.exchange.begin_request(ids.request_id, flags)?;
-        self.begun = Begun::Plain { is_secret };
-        Ok(())
-    }
-
-    /// Begins with one whole OP_MSG, uncompressed, with its header, of which this takes a copy.
-    ///
-    /// # Errors
-    ///
-    /// What is no such message, or a request that is not over. No byte is to be written then.
-    pub fn begin_message(&mut self, message: &[u8]) -> Result<(), WireError> {
-        self.check_turn()?;
-        let mut outgoing = mem::take(&mut self.outgoing);
-        outgoing.clear();
-        outgoing.extend_from_slice(message);
-        self.begin_outgoing(outgoing, false)
-    }
-
-    /// As [`begin_message`](Self::begin_message) without a copy, for callers that write all of it
-    /// at once: gives the bytes that are to be written.
-    ///
-    /// # Errors
-    ///
-    /// As [`begin_message`](Self::begin_message).
-    pub fn begin_borrowed<'a>(&'a mut self, message: &'a [u8]) -> Result<&'a [u8], WireError> {
-        self.check_turn()?;
-        let is_compressed = self.prepare(message)?;
-        self.begun =
-            if is_compressed { Begun::Compressed } else { Begun::Plain { is_secret: false } };
-        Ok(if is_compressed { &self.compressed } else { message })
-    }
-
     /// The message that was begun, as it goes over the wire.
     #[must_use]
     pub fn outgoing(&self) -> &[u8] {
@@ -257,34 +190,6 @@ impl Channel {
         self.framer.finish()
     }
 
-    /// The body of the next reply, if all of it came. Replies that go on are not looked out for.
-    ///
-    /// # Errors
-    ///
-    /// What is no reply, or not to this request.
-    pub fn reply(&mut self) -> Result<Option<RawDocumentBuf>, WireError> {
-        let Some(frame) = self.framer.next_frame()? else { return Ok(None) };
-        let reply = Message::parse(decompress(frame, self.limit, &mut self.scratch)?)?;
-        // No caller here allows a second reply, so this one is the last.
-        let _ = self.exchange.reply(reply.header(), reply.flags())?;
-        let body = reply.body().to_owned();
-        self.release();
-        Ok(Some(body))
-    }
-
-    /// The next reply, if all of it came, with its buffer if it is large.
-    ///
-    /// # Errors
-    ///
-    /// As [`reply`](Self::reply).
-    pub fn reply_message(&mut self) -> Result<Option<MessageBuf>, WireError> {
-        let Some(bytes) = self.framer.next_message()? else { return Ok(None) };
-        let reply = MessageBuf::parse(self.decompressed(bytes)?, self.limit)?;
-        let _ = self.exchange.reply(reply.header(), reply.flags())?;
-        self.release();
-        Ok(Some(reply))
-    }
-
     /// The connection carries messages of the caller, of which nothing is known here until it is
     /// [taken back](Exchange::take_back).
     ///
@@ -315,44 +220,6 @@ impl Channel {
     /// What is being written is not to be overwritten.
     fn check_turn(&self) -> Result<(), WireError> {
         if self.is_writing() { Err(WireError::NotYourTurn) } else { Ok(()) }
-    }
-
-    /// Whatever becomes of it, the buffer stays.
-    fn begin_outgoing(
-        &mut self,
-        outgoing: Zeroizing<Vec<u8>>,
-        is_secret: bool,
-    ) -> Result<(), WireError> {
-        let prepared = self.prepare(&outgoing);
-        self.outgoing = outgoing;
-        self.begun = if prepared? { Begun::Compressed } else { Begun::Plain { is_secret } };
-        Ok(())
-    }
-
-    /// Compresses the message into its buffer, if it may be, and returns whether it was. Messages
-    /// with secrets are not, nor is any before a compressor is agreed.
-    // CM-09, CM-10
-    fn prepare(&mut self, message: &[u8]) -> Result<bool, WireError> {
-        let message = Frame::new(message, self.limit)?;
-        let flags = message.flags()?;
-        let may_be_compressed = message.command_name().is_some_and(may_compress);
-        let compressor = self.compressor.filter(|_| may_be_compressed);
-        if let Some(compressor) = compressor {
-            self.compressed.clear();
-            compressor.compress(message, self.limit, &mut self.compressed)?;
-        }
-        self.exchange.begin_request(message.header().ids.request_id, flags)?;
-        Ok(compressor.is_some())
-    }
-
-    fn decompressed(&self, message: Vec<u8>) -> Result<Vec<u8>, WireError> {
-        let frame = Frame::new(&message, self.limit)?;
-        if frame.header().op_code != OpCode::Compressed {
-            return Ok(message);
-        }
-        let mut whole = Vec::new();
-        decompress(frame, self.limit, &mut whole)?;
-        Ok(whole)
     }
 
     /// Clears the message, and overwrites a secret.
@@ -393,7 +260,9 @@ impl fmt::Debug for Channel {
 mod tests {
     use bson::rawdoc;
 
+    use super::requests::OVERHEAD;
     use super::*;
+    use crate::wire::Flags;
 
     #[test]
     fn a_secret_is_forgotten_when_it_is_written() {

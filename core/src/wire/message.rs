@@ -3,8 +3,11 @@ use core::fmt;
 use bson::{RawBsonRef, RawDocument};
 
 use super::reader::Reader;
-use super::sequence::{body_of_checked, check_sections};
-use super::{DocumentSequence, Flags, Frame, HEADER_LENGTH, Header, OpCode, Sequences, WireError};
+use super::sequence::{BODY, body_of_checked, check_sections};
+use super::{
+    DocumentSequence, Flags, Frame, HEADER_LENGTH, Header, OpCode, Sequences, WireError,
+    check_document,
+};
 
 /// Where the sections begin: behind header and flags.
 pub(super) const SECTIONS: usize = HEADER_LENGTH + 4;
@@ -36,6 +39,19 @@ impl<'a> Message<'a> {
     // MS-02
     pub fn parse(frame: Frame<'a>) -> Result<Self, WireError> {
         frame.expect(OpCode::Msg)?;
+        // Nearly every message has no flag, and nothing behind its body.
+        if frame.bytes().get(HEADER_LENGTH..SECTIONS + 1) == Some(&[0, 0, 0, 0, BODY]) {
+            let (body, length) = check_document(frame.bytes(), SECTIONS + 1)?;
+            if SECTIONS + 1 + length == frame.bytes().len() {
+                let sections = Reader::new(frame.bytes(), SECTIONS);
+                return Ok(Self { header: frame.header(), flags: Flags::NONE, body, sections });
+            }
+        }
+        Self::parse_any(frame)
+    }
+
+    /// Of whatever sections it consists.
+    fn parse_any(frame: Frame<'a>) -> Result<Self, WireError> {
         let mut reader = Reader::new(frame.bytes(), HEADER_LENGTH);
         let flags = Flags::from_bits(reader.u32("flagBits")?)?;
         let checksum = if flags.checksum_present { CHECKSUM_LENGTH } else { 0 };
@@ -121,4 +137,37 @@ fn check_checksum(message: &[u8], mut end: Reader<'_>) -> Result<(), WireError> 
     let expected = end.u32("checksum")?;
     let got = crc32c::crc32c(&message[..covered]);
     if got == expected { Ok(()) } else { Err(WireError::Checksum { expected, got }) }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::{Frame, Message};
+    use crate::wire::{HEADER_LENGTH, Header, Ids, MessageLimit, OpCode, some_damaged};
+
+    proptest! {
+        /// Behind a body may be another section, half of one, or nothing; and any byte may be wrong.
+        #[test]
+        fn a_plain_message_is_read_as_any_other(
+            document in some_damaged(),
+            behind in prop::collection::vec(0_u8..3, 0..8),
+            damage in prop::option::weighted(0.3, (any::<prop::sample::Index>(), any::<u8>())),
+        ) {
+            let mut rest = [&[0; 5], document.as_bytes(), &behind].concat();
+            if let Some((place, byte)) = damage {
+                let place = place.index(rest.len());
+                rest[place] = byte;
+            }
+            let message_length = (HEADER_LENGTH + rest.len()) as u32;
+            let header = Header { message_length, ids: Ids::request(1), op_code: OpCode::Msg };
+            let bytes = [&header.to_bytes()[..], &rest].concat();
+            let frame = Frame::new(&bytes, MessageLimit::DEFAULT).unwrap();
+            let parts = |message: Message<'_>| {
+                let sections = (message.sections.offset(), message.sections.left());
+                (message.header, message.flags, message.body.to_owned(), sections)
+            };
+            prop_assert_eq!(Message::parse(frame).map(parts), Message::parse_any(frame).map(parts));
+        }
+    }
 }

@@ -2,7 +2,7 @@ use core::fmt;
 
 use bson::RawDocument;
 
-use super::message::{CHECKSUM_LENGTH, command_name};
+use super::message::{CHECKSUM_LENGTH, SECTIONS, command_name};
 use super::sequence::{BODY, SEQUENCE};
 use super::{Elements, Flags, HEADER_LENGTH, Header, Ids, MessageLimit, OpCode, WireError};
 
@@ -133,9 +133,9 @@ impl fmt::Debug for MessageWriter<'_> {
 impl<'b> MessageWriter<'b> {
     fn begin(buffer: &'b mut Vec<u8>, ids: Ids, flags: Flags) -> Self {
         let start = buffer.len();
-        buffer.extend([0; HEADER_LENGTH]);
-        buffer.extend(flags.bits().to_le_bytes());
-        buffer.push(BODY);
+        let mut beginning = [BODY; SECTIONS + 1];
+        beginning[HEADER_LENGTH..SECTIONS].copy_from_slice(&flags.bits().to_le_bytes());
+        buffer.extend_from_slice(&beginning);
         Self { buffer, start, ids, flags, finished: false }
     }
 
@@ -144,13 +144,10 @@ impl<'b> MessageWriter<'b> {
     fn put_with_database(&mut self, command: &[u8], database: &str) {
         let start = self.buffer.len();
         self.put(&command[..command.len() - 1]);
-        self.put(&[STRING]);
-        self.put_name("$db");
-        let string_at = self.buffer.len();
-        self.put(&[0; 4]);
-        self.put_name(database);
-        self.set_length(string_at, database.len() + 1);
-        self.put(&[0]);
+        self.put(b"\x02$db\0");
+        self.put(&length_field(database.len() + 1));
+        self.put(database.as_bytes());
+        self.put(&[0, 0]); // Ends the string and the document.
         let length = self.buffer.len() - start;
         self.set_length(start, length);
     }
@@ -164,10 +161,8 @@ impl<'b> MessageWriter<'b> {
         self.buffer.extend_from_slice(bytes);
     }
 
-    /// What does not fit into the field is beyond every limit: `finish` will refuse it.
     fn set_length(&mut self, at: usize, length: usize) {
-        let field = i32::try_from(length).unwrap_or(i32::MAX);
-        self.buffer[at..at + 4].copy_from_slice(&field.to_le_bytes());
+        self.buffer[at..at + 4].copy_from_slice(&length_field(length));
     }
 }
 
@@ -177,6 +172,11 @@ impl Drop for MessageWriter<'_> {
             self.buffer.truncate(self.start);
         }
     }
+}
+
+/// What does not fit into the field is beyond every limit: `finish` will refuse it.
+fn length_field(length: usize) -> [u8; 4] {
+    i32::try_from(length).unwrap_or(i32::MAX).to_le_bytes()
 }
 
 fn check_command(command: &RawDocument, database: &str) -> Result<(), WireError> {

@@ -263,7 +263,7 @@ impl Client {
         limit: ClientLimit,
         selected_for: SelectedFor<'_>,
     ) -> Result<(Arc<Server<EventLoop>>, PooledConnection<MongoConnector>), ClientError> {
-        let server = self.inner.wait_for_server_blocking(selector, limit, selected_for);
+        let server = self.inner.wait_for_server_blocking(selector, &limit, selected_for);
         let server = server.map_err(|error| limit.named_before_command(error))?;
         let checked_out =
             check_out(server.pool().driver(), caller, purpose, Until::Deadline(limit.check_out));

@@ -7,9 +7,9 @@ use std::time::Instant;
 use bson::{RawDocument, RawDocumentBuf};
 use cenote_core::error::{ConnectionError, OperationError, Stage};
 use cenote_core::wire::Flags;
-use cenote_shell::connection::judge_within;
 use cenote_shell::connection::operation::{OperationLimit, OperationOptions};
 use cenote_shell::connection::transport_error::TransportError;
+use cenote_shell::connection::{Reply, judge_within};
 
 use super::{Connection, MongoConnector};
 use crate::pooled_connection::PooledConnection;
@@ -72,6 +72,10 @@ impl Connection {
     ///
     /// As [`command`](Self::command).
     pub fn advance(&mut self) -> Poll<Result<RawDocumentBuf, ConnectionError>> {
+        self.advance_reply().map_ok(|reply| reply.body)
+    }
+
+    fn advance_reply(&mut self) -> Poll<Result<Reply, ConnectionError>> {
         let limit = self.of_exchange;
         let outcome = self.advance_within(limit.unwrap_or_default());
         if outcome.is_ready() {
@@ -80,10 +84,7 @@ impl Connection {
         outcome
     }
 
-    fn advance_within(
-        &mut self,
-        limit: OperationLimit,
-    ) -> Poll<Result<RawDocumentBuf, ConnectionError>> {
+    fn advance_within(&mut self, limit: OperationLimit) -> Poll<Result<Reply, ConnectionError>> {
         if self.transport.is_unsent() {
             if let Err(late) = limit.check_before_write(Instant::now) {
                 self.transport.withdraw();
@@ -107,7 +108,7 @@ impl Connection {
                 Ok(Ok(None)) => {}
                 Ok(Ok(Some(reply))) => {
                     let authentication = self.reauthentication.as_deref();
-                    return Poll::Ready(judge_within(limit, reply, authentication));
+                    return Poll::Ready(judge_within(&limit, reply, authentication));
                 }
                 Ok(Err(error)) => return Poll::Ready(Err(error.at(Stage::Operation))),
             }
@@ -148,7 +149,7 @@ impl PooledConnection<MongoConnector> {
     ///
     /// As [`command`](Self::command).
     pub fn advance(&mut self) -> Poll<Result<RawDocumentBuf, OperationError>> {
-        let reply = self.run(|connection| match connection.advance() {
+        let reply = self.run(|connection| match connection.advance_reply() {
             Poll::Pending => Ok(None),
             Poll::Ready(reply) => reply.map(Some),
         });

@@ -8,7 +8,7 @@ use cenote_core::wire::{Flags, MessageBuf};
 use cenote_shell::connection::operation::{OperationLimit, OperationOptions};
 use cenote_shell::connection::transport_error::TransportError;
 use cenote_shell::connection::{
-    Reauthentication, judge_within, require_unacknowledged, still_required,
+    Reauthentication, Reply, judge_within, require_unacknowledged, still_required,
 };
 
 use super::{Connection, MongoConnector};
@@ -50,24 +50,34 @@ impl Connection {
         command: &RawDocument,
         options: OperationOptions,
     ) -> Result<RawDocumentBuf, ConnectionError> {
+        self.reply_to(database, command, options).map(|reply| reply.body)
+    }
+
+    /// As [`command_with`](Self::command_with).
+    fn reply_to(
+        &mut self,
+        database: &str,
+        command: &RawDocument,
+        options: OperationOptions,
+    ) -> Result<Reply, ConnectionError> {
         let limit = self.limit(options);
-        let outcome = self.exchange(database, command, limit);
+        let outcome = self.exchange(database, command, &limit);
         if !self.can_reauthenticate() || !Reauthentication::is_asked_for(&outcome) {
             return outcome;
         }
         self.reauthenticate_within(limit)?;
-        self.exchange(database, command, limit).map_err(still_required)
+        self.exchange(database, command, &limit).map_err(still_required)
     }
 
     fn exchange(
         &mut self,
         database: &str,
         command: &RawDocument,
-        limit: OperationLimit,
-    ) -> Result<RawDocumentBuf, ConnectionError> {
-        let sent = self.send_within(command, database, Flags::NONE, limit);
+        limit: &OperationLimit,
+    ) -> Result<Reply, ConnectionError> {
+        let sent = self.send_within(command, database, Flags::NONE, *limit);
         let reply =
-            sent.and_then(|()| self.read(limit, |transport, mut io| transport.read(&mut io)));
+            sent.and_then(|()| self.read(*limit, |transport, mut io| transport.read(&mut io)));
         let reply = reply.map_err(|error| error.at(Stage::Operation))?;
         judge_within(limit, reply, self.reauthentication.as_deref())
     }
@@ -219,7 +229,7 @@ impl PooledConnection<MongoConnector> {
         options: OperationOptions,
     ) -> Result<RawDocumentBuf, OperationError> {
         let options = self.with_round_trip(options);
-        let reply = self.run(|connection| connection.command_with(database, command, options))?;
+        let reply = self.run(|connection| connection.reply_to(database, command, options))?;
         Ok(self.show_write_concern_error(reply))
     }
 

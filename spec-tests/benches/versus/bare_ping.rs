@@ -1,13 +1,8 @@
 //! A ping's bytes, and nothing done about them.
 
-use std::net::SocketAddr;
-
-use bson::rawdoc;
+use bson::RawDocument;
 use cenote_core::wire::{Flags, Ids, MessageLimit, MessageWriter};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
-use tokio::net::TcpStream;
-
-use crate::server;
 
 /// The same bytes as a driver's ping has at least.
 pub(crate) struct NoPayload {
@@ -21,23 +16,27 @@ trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
 
 impl NoPayload {
-    pub(crate) async fn connect(address: SocketAddr) -> Self {
-        let socket = TcpStream::connect(address).await.expect("the server listens");
-        socket.set_nodelay(true).expect("TCP");
-        Self::over(socket)
-    }
-
-    pub(crate) fn over(socket: impl AsyncRead + AsyncWrite + Send + Unpin + 'static) -> Self {
-        let mut ping = Vec::new();
-        let body = rawdoc! { "ping": 1, "$db": "admin" };
-        let writer = MessageWriter::new(&mut ping, Ids::request(1), Flags::NONE, &body);
-        writer.finish(MessageLimit::DEFAULT).expect("short");
-        Self { socket: Box::new(socket), ping, reply: vec![0; server::reply(&[], 0).len()] }
+    /// For one command, and replies of that length.
+    pub(crate) fn over(
+        socket: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
+        command: &RawDocument,
+        reply: usize,
+    ) -> Self {
+        let (mut ping, ids) = (Vec::new(), Ids::request(1));
+        let writer = MessageWriter::command(&mut ping, ids, Flags::NONE, command, "admin");
+        writer.expect("a command").finish(MessageLimit::DEFAULT).expect("short");
+        Self { socket: Box::new(socket), ping, reply: vec![0; reply + 1] }
     }
 
     pub(crate) async fn ping(&mut self) {
         self.socket.write_all(&self.ping).await.expect("an open connection");
         self.socket.flush().await.expect("an open connection");
-        self.socket.read_exact(&mut self.reply).await.expect("a reply");
+        let mut got = 0;
+        // With a byte more to fill tokio knows that there is no more to read.
+        while got + 1 < self.reply.len() {
+            let count = self.socket.read(&mut self.reply[got..]).await.expect("a reply");
+            assert_ne!(count, 0, "the server closes nothing");
+            got += count;
+        }
     }
 }

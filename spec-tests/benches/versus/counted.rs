@@ -1,8 +1,10 @@
-//! What a unit of a row takes in instructions: the same numbers on every run, however busy the
-//! machine is.
+//! What a unit of a row takes in instructions and system calls: the same numbers on every run,
+//! however busy the machine is.
 //!
-//! Each contestant has processes of its own under callgrind, one with one round and one with three;
-//! half of the difference is a round, free of set-up.
+//! Each contestant has processes of its own under callgrind and strace, one with one round and one
+//! with three; half of the difference is a round, free of set-up.
+
+use std::process::Command;
 
 use cenote::workload::instructions_of;
 
@@ -27,23 +29,34 @@ pub(crate) fn is_asked_for_one_scene(rows: impl Fn() -> Vec<Row>) -> bool {
     true
 }
 
-/// Counts for all contestants of a row. A row that takes several threads, a clock or a server says
-/// so instead.
+/// Counts for all contestants of a row. A row that takes several threads or a clock says so instead.
 pub(crate) fn report(row: Row) {
     let (name, title) = (row.name, row.title());
     let Some(units) = row.units else {
         println!("{title} ({name}): is timed only\n");
         return;
     };
-    println!("{title} ({name}): instructions");
+    println!("{title} ({name}): {:>21} {:>14}", "instructions", "system calls");
     for (number, (contestant, _)) in row.contestants().into_iter().enumerate() {
-        let round = (count(name, number, 3) - count(name, number, 1)) / 2;
-        println!("  {contestant:<44} {:>12}", round / u64::from(units));
+        let each = [instructions_of, system_calls_of].map(|count| {
+            let of = |rounds: u32| count(&[SCENE, name, &number.to_string(), &rounds.to_string()]);
+            of(3).saturating_sub(of(1)) as f64 / f64::from(2 * units)
+        });
+        println!("  {contestant:<44} {:>12.0} {:>14.2}", each[0], each[1]);
     }
     println!();
 }
 
-/// All instructions of a process that plays so many rounds.
-fn count(row: &str, contestant: usize, rounds: u32) -> u64 {
-    instructions_of(&[SCENE, row, &contestant.to_string(), &rounds.to_string()])
+/// All system calls of the main thread of a process that is this program with these arguments.
+fn system_calls_of(arguments: &[&str]) -> u64 {
+    let summary = tempfile::NamedTempFile::new().expect("a temporary file");
+    let this = std::env::current_exe().expect("the path of this program");
+    let mut strace = Command::new("strace");
+    strace.args(["-c", "-o"]).args([summary.path(), &this]).args(arguments);
+    let status = strace.status().expect("strace, which this needs, could not be started");
+    assert!(status.success(), "strace failed: {status}");
+    let summary = std::fs::read_to_string(summary.path()).expect("a summary");
+    // % time, seconds, usecs/call, calls
+    let total = summary.lines().find(|line| line.ends_with("total")).expect("a total");
+    total.split_whitespace().nth(3).and_then(|calls| calls.parse().ok()).expect("a number")
 }

@@ -1,6 +1,7 @@
 //! The shells beside other pools and beside what no pool can do without, in one process and in
 //! rounds that take turns: `cargo bench --profile compare -p cenote --bench versus [-- ROUNDS] [ROW…]`. With
-//! `-- instructions [ROW…]` valgrind counts instead, for the rows that take one thread.
+//! `-- instructions [ROW…]` valgrind counts instead, and strace the system calls, for the rows that take one
+//! thread; `--profile plain` is what a program has that depends on these crates.
 //!
 //! The figures are of this machine and this hour; the ratios to the pool made by hand, of the least
 //! and of each round, are what can be compared. A row is chosen by a part of its name. With
@@ -53,13 +54,20 @@ fn rows() -> Vec<Row> {
         ping::row("ping-1", "check out, ping, check in over TCP: 1 task", 1, ping::plain),
         ping::row("ping-8", "check out, ping, check in over TCP: 8 tasks", 8, ping::plain),
         ping::row("ping-64", "check out, ping, check in over TCP: 64 tasks", 64, ping::plain),
+        ping::row("tls-1", "check out, ping, check in over TLS: 1 task", 1, ping::secured),
         ping::row("tls-8", "check out, ping, check in over TLS: 8 tasks", 8, ping::secured),
         ping::row("tls-64", "check out, ping, check in over TLS: 64 tasks", 64, ping::secured),
         ping::row("tls-512", "check out, ping, check in over TLS: 512 tasks", 512, ping::secured),
+        ping::replies("reply-1k", "a reply of 1 KB over TCP", 14, 4_800),
+        ping::replies("reply-64k", "a reply of 64 KB over TCP", 900, 480),
+        ping::replies("reply-16m", "a reply of 16 MB over TCP", 225_000, 1),
     ]
 }
 
 fn main() {
+    if server::is_asked_to_serve() {
+        return;
+    }
     if counted::is_asked_for_one_scene(rows) {
         return;
     }

@@ -239,7 +239,7 @@ impl<R: Network<Connection = Connection<R>> + CurrentRuntime> Client<R> {
             let selected_for = SelectedFor::Command(command);
             let primary = &Selector::Primary;
             let checked_out =
-                self.check_out_at(caller, primary, Purpose::Other, limit, selected_for);
+                self.check_out_at(caller, primary, Purpose::Other, &limit, selected_for);
             let (_, mut connection) = checked_out.await?;
             let reply = connection.command_with(database, command, limit.options).await;
             reply.map_err(|error| limit.named(error))
@@ -276,7 +276,7 @@ impl<R: Network<Connection = Connection<R>> + CurrentRuntime> Client<R> {
             let limit = self.inner.limit(OperationOptions::new());
             let selected_for = SelectedFor::Method("with_connection");
             let checked_out =
-                self.check_out_at(caller, selector, Purpose::Other, limit, selected_for);
+                self.check_out_at(caller, selector, Purpose::Other, &limit, selected_for);
             let (_, mut connection) = checked_out.await?;
             operation(&mut connection).await
         }
@@ -329,7 +329,7 @@ impl<R: Network<Connection = Connection<R>> + CurrentRuntime> Client<R> {
             let limit = self.inner.limit(options);
             let selected_for = SelectedFor::Method("check_out");
             let checked_out =
-                self.check_out_at(caller, selector, Purpose::Other, limit, selected_for);
+                self.check_out_at(caller, selector, Purpose::Other, &limit, selected_for);
             checked_out.await.map(|(_, connection)| connection)
         }
     }
@@ -339,7 +339,7 @@ impl<R: Network<Connection = Connection<R>> + CurrentRuntime> Client<R> {
         caller: &'static Location<'static>,
         selector: &Selector,
         purpose: Purpose,
-        limit: ClientLimit,
+        limit: &ClientLimit,
         selected_for: SelectedFor<'_>,
     ) -> Result<(Arc<Server<R>>, Checked<R>), ClientError> {
         let server = self.inner.wait_for_server(selector, limit, selected_for).await;

@@ -87,7 +87,7 @@ impl<R: Network<Connection = Connection<R>> + CurrentRuntime> Client<R> {
         async move {
             let limit = self.inner.limit(options);
             let selected_for = SelectedFor::Method("pin");
-            let checked_out = self.check_out_at(caller, selector, purpose, limit, selected_for);
+            let checked_out = self.check_out_at(caller, selector, purpose, &limit, selected_for);
             let (server, connection) = checked_out.await?;
             Ok(Pinned::new(PinnedState::new(&server, purpose, connection)))
         }

@@ -89,6 +89,9 @@ impl<R: Network> ClientInner<R> {
         // Not under the lock, for which others wait.
         let (heartbeat, threshold) = (self.heartbeat_frequency, self.settings.local_threshold);
         let selected = client::select(selector, &topology, heartbeat, threshold, |fitting| {
+            if let [(address, _)] = fitting {
+                return self.driver.lock().server_at(address);
+            }
             let servers = self.driver.lock().servers_at(fitting);
             choose_of_two(&servers, draw, |server| server.operations()).map(Arc::clone)
         });
@@ -103,11 +106,15 @@ impl<R: Network> ClientInner<R> {
     pub(super) async fn wait_for_server(
         &self,
         selector: &Selector,
-        limit: ClientLimit,
+        limit: &ClientLimit,
         purpose: SelectedFor<'_>,
     ) -> Result<Arc<Server<R>>, SelectionError> {
-        let mut log = SelectionLog::start(self, selector, purpose, limit.options);
-        let outcome = self.wait_until(selector, limit.check_out, &mut log).await;
+        let mut log = SelectionLog::start(self, selector, purpose, &limit.options);
+        let outcome = match self.select(selector) {
+            Some(server) => Ok(server),
+            // Boxed, because few wait.
+            None => Box::pin(self.wait_until(selector, limit.check_out, &mut log)).await,
+        };
         log.end(&outcome);
         outcome
     }
@@ -119,9 +126,6 @@ impl<R: Network> ClientInner<R> {
         deadline: Option<Instant>,
         log: &mut SelectionLog<'_, R>,
     ) -> Result<Arc<Server<R>>, SelectionError> {
-        if let Some(server) = self.select(selector) {
-            return Ok(server);
-        }
         let mut request = ServerRequest::new(self, selector, deadline);
         let waiter = request.waiter();
         loop {
@@ -150,10 +154,10 @@ impl<R: Network> ClientInner<R> {
     pub fn wait_for_server_blocking(
         &self,
         selector: &Selector,
-        limit: ClientLimit,
+        limit: &ClientLimit,
         purpose: SelectedFor<'_>,
     ) -> Result<Arc<Server<R>>, SelectionError> {
-        let mut log = SelectionLog::start(self, selector, purpose, limit.options);
+        let mut log = SelectionLog::start(self, selector, purpose, &limit.options);
         let outcome = self.block_until(selector, limit.check_out, &mut log);
         log.end(&outcome);
         outcome

@@ -28,7 +28,7 @@ pub(super) struct SelectionLog<'a, R: Network> {
     client: &'a ClientInner<R>,
     selector: &'a Selector,
     purpose: SelectedFor<'a>,
-    options: OperationOptions,
+    options: &'a OperationOptions,
     /// The start was logged, and the end was not.
     is_open: bool,
     waits: bool,
@@ -40,7 +40,7 @@ impl<'a, R: Network> SelectionLog<'a, R> {
         client: &'a ClientInner<R>,
         selector: &'a Selector,
         purpose: SelectedFor<'a>,
-        options: OperationOptions,
+        options: &'a OperationOptions,
     ) -> Self {
         // In a forked child a thread of the parent may hold the lock for ever.
         let is_open = log::is_wanted() && !client.is_inherited();

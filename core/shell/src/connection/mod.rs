@@ -16,7 +16,7 @@ pub use self::interruptible::Interruptible;
 #[cfg(feature = "tls")]
 pub use self::mongo::{
     ByteLayer, Connection, ConnectionParts, Greeting, MongoConnector, Monitoring, OpenedConnection,
-    RawStream, Reauthentication, Transport, judge_within, not_authenticated,
+    RawStream, Reauthentication, Reply, Transport, judge_within, not_authenticated,
     require_unacknowledged, still_required,
 };
 #[cfg(feature = "tls")]

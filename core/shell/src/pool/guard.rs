@@ -1,16 +1,13 @@
+mod operations;
+
 use std::fmt;
-use std::future::Future;
 use std::mem;
 use std::ops::{Deref, DerefMut};
 use std::panic::Location;
 use std::sync::Arc;
-use std::task::{Poll, Waker};
 
-use bson::RawDocumentBuf;
 use cenote_core::address::ServerAddress;
-use cenote_core::error::{
-    CommandError, ConnectionError, InterruptedError, Kind, OperationError, ReplyPart, Stage,
-};
+use cenote_core::error::{ConnectionError, InterruptedError, Stage};
 use cenote_core::pool::{ConnId, Input, Purpose, ServiceId, WaiterId};
 
 use super::driver::PoolDriver;
@@ -101,20 +98,6 @@ impl<R: Runtime, K: Connector<R>> PooledConnection<R, K> {
         socket.error.get_or_insert(error);
     }
 
-    /// Returns the reply to a command that succeeded, and shows a write concern error in it to
-    /// [`Builder::on_failure`](crate::builder::Builder::on_failure): the command's caller gets its reply, and
-    /// SDAM judges the error as it judges a refusal, because a primary that steps down or shuts down answers a
-    /// majority write so.
-    // SD-30
-    pub fn show_write_concern_error(&self, reply: RawDocumentBuf) -> RawDocumentBuf {
-        let error = CommandError::from_reply(&reply);
-        if let Some(error) = error.filter(|error| error.part == ReplyPart::WriteConcern) {
-            let error = ConnectionError::command(Stage::Operation, error);
-            self.driver.show_failure(self.socket().id, &error);
-        }
-        reply
-    }
-
     /// The options of a call, with the [round trip](crate::pool::Pool::set_min_round_trip) that the pool knows of,
     /// unless they have one.
     #[must_use]
@@ -196,170 +179,6 @@ impl<R: Runtime, K: Connector<R>> GuardParts<'_, R, K> {
     #[must_use]
     pub fn interrupted(&self) -> InterruptedError {
         InterruptedError::new(Arc::clone(self.driver.address()))
-    }
-}
-
-/// What an operation leaves behind that is dropped.
-#[derive(Clone, Copy)]
-enum IfDropped {
-    /// A connection of which nothing is known.
-    Broken,
-    /// One whose reply may still come.
-    MayAnswer,
-    /// What was there: a later one goes on.
-    Unchanged,
-}
-
-/// What the end of an operation means for its connection and its caller. A failure is shown to
-/// [`Builder::on_failure`](crate::builder::Builder::on_failure), and marks the connection unless it leaves it
-/// healthy. After an interrupt the result is that, whatever the operation says.
-// IN-08
-fn conclude<R: Runtime, K: Connector<R>, T>(
-    driver: &Arc<PoolDriver<R, K>>,
-    id: ConnId,
-    interrupt: &Interrupt,
-    error: &mut Option<ConnectionError>,
-    outcome: Result<T, ConnectionError>,
-) -> Result<T, OperationError> {
-    if interrupt.has_happened() {
-        return Err(InterruptedError::new(Arc::clone(driver.address())).into());
-    }
-    outcome.map_err(|cause| {
-        // The server knows nothing of what was not sent.
-        if !matches!(cause.kind(), Kind::NotSent { .. }) {
-            driver.show_failure(id, &cause);
-        }
-        if !cause.leaves_connection_healthy() {
-            error.get_or_insert_with(|| cause.clone());
-        }
-        cause.into()
-    })
-}
-
-impl<R: Runtime, K: Connector<R>> PooledConnection<R, K> {
-    /// Runs an operation that blocks. If the pool interrupts the connection meanwhile, the result is an
-    /// interrupt, whatever the operation says: at once if the connector has an
-    /// [interrupter](Connector::interrupter), otherwise when the operation returns. A [`ConnectionError`] that
-    /// leaves the connection unfit marks it.
-    ///
-    /// # Errors
-    ///
-    /// That of `operation`, or [`OperationError::Interrupted`], also when `operation` succeeded.
-    ///
-    /// # Panics
-    ///
-    /// When `operation` does. The connection is closed when it is checked in.
-    pub fn run_blocking<'c, T>(
-        &'c mut self,
-        operation: impl FnOnce(&'c mut K::Connection) -> Result<T, ConnectionError>,
-    ) -> Result<T, OperationError> {
-        let GuardParts { driver, id, connection, interrupt, error, progress } = self.parts();
-        // FK-03
-        // In a child process nothing must be sent on a socket of the parent.
-        if interrupt.has_happened() || driver.is_inherited() {
-            return Err(InterruptedError::new(Arc::clone(driver.address())).into());
-        }
-        // An earlier operation that did not end is not made good by this one.
-        let before = mem::replace(progress, Operation::Runs);
-        let outcome = operation(connection);
-        *progress = before;
-        conclude(driver, id, interrupt, error, outcome)
-    }
-}
-
-impl<R: Runtime<Waiter = Waker>, K: Connector<R>> PooledConnection<R, K> {
-    /// Waits until the pool interrupts the connection, because it was cleared with an interrupt. What is
-    /// being done with the connection then has to end at once.
-    ///
-    /// Cancel-safe.
-    pub async fn interrupted(&self) -> InterruptedError {
-        self.socket().interrupt.happens().await;
-        InterruptedError::new(Arc::clone(self.driver.address()))
-    }
-
-    /// Runs an operation, which fails when the pool interrupts the connection. A [`ConnectionError`] that
-    /// leaves the connection unfit marks it; each is shown to
-    /// [`Builder::on_failure`](crate::builder::Builder::on_failure) before this returns.
-    ///
-    /// Dropping the future after it was polled drops the operation, and so does a panic in it: the connection
-    /// is closed when it is checked in, whether or not a later operation succeeds.
-    ///
-    /// # Errors
-    ///
-    /// That of `operation`, or [`OperationError::Interrupted`], also when `operation` succeeded.
-    pub async fn run<'c, T, F>(
-        &'c mut self,
-        operation: impl FnOnce(&'c mut K::Connection) -> F,
-    ) -> Result<T, OperationError>
-    where
-        F: Future<Output = Result<T, ConnectionError>>,
-    {
-        self.run_operation(IfDropped::Broken, operation).await
-    }
-
-    /// As [`run`](Self::run), for one command. If it is dropped while its reply is to come, that may still come, and be
-    /// [read](Connector::drain).
-    #[cfg(feature = "tls")]
-    pub(crate) async fn run_command<'c, T, F>(
-        &'c mut self,
-        operation: impl FnOnce(&'c mut K::Connection) -> F,
-    ) -> Result<T, OperationError>
-    where
-        F: Future<Output = Result<T, ConnectionError>>,
-    {
-        self.run_operation(IfDropped::MayAnswer, operation).await
-    }
-
-    /// As [`run`](Self::run), for an operation that a later one continues after it was dropped. The connector
-    /// finds fault with the connection if none does.
-    #[cfg(feature = "tls")]
-    pub(crate) async fn run_resumable<'c, T, F>(
-        &'c mut self,
-        operation: impl FnOnce(&'c mut K::Connection) -> F,
-    ) -> Result<T, OperationError>
-    where
-        F: Future<Output = Result<T, ConnectionError>>,
-    {
-        self.run_operation(IfDropped::Unchanged, operation).await
-    }
-
-    async fn run_operation<'c, T, F>(
-        &'c mut self,
-        if_dropped: IfDropped,
-        operation: impl FnOnce(&'c mut K::Connection) -> F,
-    ) -> Result<T, OperationError>
-    where
-        F: Future<Output = Result<T, ConnectionError>>,
-    {
-        self.check_process()?;
-        let GuardParts { driver, id, connection, interrupt, error, progress } = self.parts();
-        if interrupt.has_happened() {
-            return Err(InterruptedError::new(Arc::clone(driver.address())).into());
-        }
-        // An earlier operation that did not end is not made good by this one.
-        let before = mem::replace(progress, Operation::Runs);
-        let meanwhile = match if_dropped {
-            IfDropped::Unchanged => before,
-            IfDropped::MayAnswer if before == Operation::Ended => Operation::Waits,
-            IfDropped::MayAnswer | IfDropped::Broken => Operation::Runs,
-        };
-        let mut interrupted = std::pin::pin!(interrupt.happens());
-        let mut operation = std::pin::pin!(operation(connection));
-        *progress = meanwhile;
-        let outcome = std::future::poll_fn(|cx| {
-            if interrupted.as_mut().poll(cx).is_ready() {
-                return Poll::Ready(None);
-            }
-            *progress = Operation::Runs;
-            let polled = operation.as_mut().poll(cx);
-            *progress = meanwhile;
-            polled.map(Some)
-        });
-        let Some(outcome) = outcome.await else {
-            return Err(InterruptedError::new(Arc::clone(driver.address())).into());
-        };
-        *progress = before;
-        conclude(driver, id, interrupt, error, outcome)
     }
 }
 

@@ -53,6 +53,23 @@ fn one_thing_at_a_time() {
     assert!(!channel.is_reusable());
 }
 
+#[test]
+fn a_large_reply_keeps_the_memory_into_which_it_was_read() {
+    let mut channel = Channel::new();
+    ping(&mut channel).unwrap();
+    channel.written();
+    let body = rawdoc! { "text": "x".repeat(100_000), "ok": 1 };
+    let bytes = answer(1, &body);
+    receive(&mut channel, &bytes[..90_000]);
+    assert!(channel.reply().unwrap().is_none());
+    let read_into = channel.spare().as_ptr().addr();
+    receive(&mut channel, &bytes[90_000..]);
+    let reply = channel.reply().unwrap().unwrap();
+    assert_eq!(reply.as_bytes().as_ptr().addr(), read_into - 90_000);
+    assert_eq!(reply, body);
+    assert!(channel.is_reusable());
+}
+
 /// What is not written leaves nothing, whether it is compressed or not.
 #[test]
 fn what_was_begun_can_be_withdrawn() {

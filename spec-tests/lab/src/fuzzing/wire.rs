@@ -1,6 +1,8 @@
 //! Arbitrary bytes as a stream of messages: no panic, the cuts of the stream make no difference,
 //! and a parsed message can be written again with the same meaning.
 
+use bson::{RawBsonRef, RawDocument};
+use cenote_core::error::CommandError;
 use cenote_core::wire::{
     Flags, Frame, Framer, HEADER_LENGTH, Ids, Message, MessageLimit, MessageWriter, OpCode, Query,
     Reply, WireError, decompress,
@@ -37,7 +39,10 @@ fn message(bytes: &[u8]) {
     let mut scratch = Vec::new();
     let Ok(frame) = decompress(frame, limit(), &mut scratch) else { return };
     match frame.header().op_code {
-        OpCode::Msg => drop(Message::parse(frame).map(|message| again(&message))),
+        OpCode::Msg => drop(Message::parse(frame).map(|message| {
+            again(&message);
+            looked_at_shortly(message.body());
+        })),
         OpCode::Query => drop(Query::parse(frame).map(|query| query_again(&query))),
         OpCode::Reply => drop(Reply::parse(frame).map(|reply| reply.documents().count())),
         OpCode::Compressed | _ => panic!("compressed twice"),
@@ -69,6 +74,32 @@ fn again(message: &Message<'_>) {
     }
 }
 
+/// The usual command and the usual reply are looked at once: as a reader finds them that reads every element.
+fn looked_at_shortly(body: &RawDocument) {
+    let has_name = body.iter().next().is_some_and(|first| first.is_ok());
+    let expected = match body.get("$db") {
+        _ if !has_name => Err(WireError::EmptyCommand),
+        Ok(Some(_)) => Err(WireError::DatabaseTwice),
+        Ok(None) | Err(_) => Ok(()),
+    };
+    let (mut bytes, ids) = (Vec::new(), Ids::request(1));
+    let written = MessageWriter::command(&mut bytes, ids, Flags::NONE, body, "admin").map(drop);
+    assert_eq!(written, expected);
+    if CommandError::from_reply(body).is_none() {
+        let elements = || body.iter_elements().map_while(Result::ok);
+        let named = |key| elements().filter(move |it| it.key().as_str() == key);
+        let value = |key| named(key).find_map(|it| it.value().ok());
+        assert!(
+            value("ok").is_some_and(|ok| ok.as_bool() != Some(false) && as_f64(ok) != Some(0.0))
+        );
+        assert_eq!(value("writeConcernError").and_then(RawBsonRef::as_document), None);
+    }
+}
+
+fn as_f64(value: RawBsonRef<'_>) -> Option<f64> {
+    value.as_f64().or(value.as_i32().map(f64::from)).or(value.as_i64().map(|it| it as f64))
+}
+
 fn query_again(query: &Query<'_>) {
     let mut bytes = Vec::new();
     let ids = Ids::request(1);
@@ -92,6 +123,13 @@ mod tests {
         let ping = b"\x1a\0\0\0\x01\0\0\0\0\0\0\0\xdd\x07\0\0\0\0\0\0\0\x05\0\0\0\0";
         for cut in [0, 1, 7, 25, 255] {
             wire(&[&[cut], &ping[..], &ping[..], &ping[..9]].concat());
+        }
+        // `{ ok: 1.0 }` and `{ ping: 1 }` are looked at shortly.
+        for body in
+            [&b"\x11\0\0\0\x01ok\0\0\0\0\0\0\0\xF0\x3F\0"[..], b"\x0F\0\0\0\x10ping\0\x01\0\0\0\0"]
+        {
+            let length = [21 + body.len() as u8, 0, 0, 0];
+            wire(&[&[9], &length[..], &ping[4..21], body].concat());
         }
         wire(&[]);
         wire(&[3]);

@@ -23,6 +23,7 @@ use super::messages::Messages;
 use super::test_runtime::TestRuntime;
 use super::transport::Transport;
 use crate::builder::Builder;
+use crate::connection::operation::OperationLimit;
 use crate::connection::transport_error::TransportError;
 use crate::connection::{Connector, HandshakeReporter, Target};
 use crate::pool::Pool;
@@ -145,9 +146,8 @@ async fn act(
     match operation {
         Operation::Nothing => Ok(()),
         Operation::Command => {
-            let command = rawdoc! { "ping": 1 };
-            messages.send(&command, Some("admin"), Flags::NONE, forever).await?;
-            messages.receive(forever).await.map(drop)
+            let (command, limit) = (rawdoc! { "ping": 1 }, OperationLimit::default());
+            messages.exchange(&command, "admin", &limit).await.map(drop)
         }
         Operation::Unacknowledged => messages.send(&ping, None, Flags::MORE_TO_COME, forever).await,
         Operation::Exhaust => {

@@ -11,8 +11,8 @@ use cenote_core::address::ServerAddress;
 use cenote_core::error::{ConnectionError, Stage};
 use cenote_core::uri::ProxyOptions;
 
+use super::drive::hold;
 use super::limit::Limit;
-use super::messages::hold;
 use super::{MongoConnector, proxy};
 use crate::connection::shortage::is_local;
 use crate::connection::stages::Stages;

@@ -7,8 +7,9 @@ use cenote_core::connect::{AccessToken, ConnectionDescription, Establish, Establ
 use cenote_core::error::{ConnectionError, Stage};
 use cenote_core::wire::{Flags, MessageLimit, WireError};
 
+use super::drive::hold;
 use super::limit::Limit;
-use super::messages::{Messages, hold};
+use super::messages::Messages;
 use super::settings::Settings;
 use crate::connection::HandshakeReporter;
 use crate::connection::operation::Deadline;

@@ -64,9 +64,9 @@ impl Limit {
     }
 }
 
-impl From<OperationLimit> for Limit {
-    fn from(operation: OperationLimit) -> Self {
-        let OperationLimit { deadline, each_wait, .. } = operation;
+impl From<&OperationLimit> for Limit {
+    fn from(operation: &OperationLimit) -> Self {
+        let OperationLimit { deadline, each_wait, .. } = *operation;
         Self { whole: deadline, each: each_wait, is_operations: deadline.is_some() }
     }
 }

@@ -1,20 +1,19 @@
 //! Messages on an asynchronous stream, with time limits.
 
-use std::future::{Future, poll_fn};
 use std::io::{self, ErrorKind};
-use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
 use bson::{RawDocument, RawDocumentBuf};
 use cenote_core::error::{ConnectionError, Stage};
 use cenote_core::wire::{Flags, MessageBuf};
 
+use super::drive::drive;
 use super::limit::Limit;
 use super::poll_io::{PollIo, poll_steps};
 use super::transport::Transport;
-use crate::connection::operation::{Deadline, OperationLimit};
+use crate::connection::operation::OperationLimit;
 use crate::connection::transport_error::TransportError;
-use crate::runtime::{self, Network, Runtime, timeout_at};
+use crate::runtime::Network;
 
 /// A socket on its runtime, and the messages on it.
 pub(super) struct Messages<R: Network> {
@@ -43,23 +42,53 @@ impl<R: Network> Messages<R> {
         drive(runtime, stream, limit, |io| Ok(transport.write(io)?)).await
     }
 
-    /// Sends the command of an operation, unless its time is over.
+    /// Begins the command of an operation, unless its time is over.
     // CS-11, CS-14.
+    fn begin_within(
+        &mut self,
+        command: &RawDocument,
+        database: &str,
+        flags: Flags,
+        limit: &OperationLimit,
+    ) -> Result<(), TransportError> {
+        let command = limit.bound(command, R::now)?;
+        self.transport.begin(&command, Some(database), flags)?;
+        limit.check_before_write(R::now).inspect_err(|_| self.transport.withdraw())
+    }
+
+    /// Sends the command of an operation.
     pub(super) async fn send_within(
         &mut self,
         command: &RawDocument,
         database: &str,
         flags: Flags,
-        limit: OperationLimit,
+        limit: &OperationLimit,
     ) -> Result<(), TransportError> {
-        let command = limit.bound(command, R::now)?;
+        self.begin_within(command, database, flags, limit)?;
         let Self { runtime, stream, transport } = self;
-        transport.begin(&command, Some(database), flags)?;
-        if let Err(late) = limit.check_before_write(R::now) {
-            transport.withdraw();
-            return Err(late);
-        }
         drive(runtime, stream, limit.into(), |io| Ok(transport.write(io)?)).await
+    }
+
+    /// Sends the command of an operation, and receives the body of its reply.
+    // CS-12
+    pub(super) async fn exchange(
+        &mut self,
+        command: &RawDocument,
+        database: &str,
+        limit: &OperationLimit,
+    ) -> Result<RawDocumentBuf, TransportError> {
+        self.begin_within(command, database, Flags::NONE, limit)?;
+        let Self { runtime, stream, transport } = self;
+        let step = |io: &mut PollIo<'_, '_, R::Stream>| {
+            if !transport.is_writing() {
+                return transport.read(io);
+            }
+            transport.write(io)?;
+            limit.check_before_read(R::now)?;
+            // The step is repeated: the wait for the reply is another one.
+            Err(io::Error::from(ErrorKind::Interrupted).into())
+        };
+        drive(runtime, stream, limit.into(), step).await
     }
 
     /// Sends one whole OP_MSG, uncompressed, with its header; without a copy.
@@ -104,7 +133,7 @@ impl<R: Network> Messages<R> {
     pub(super) fn idle_fault(&mut self) -> Option<ConnectionError> {
         let Self { stream, transport, .. } = self;
         let mut cx = Context::from_waker(Waker::noop());
-        match poll_steps(stream, &mut cx, |io| transport.look(io)) {
+        match poll_steps(stream, &mut cx, |io| transport.look(io), || {}) {
             Poll::Ready(Ok(never)) => match never {},
             Poll::Ready(Err(error)) => Some(ConnectionError::network(Stage::Operation, error)),
             Poll::Pending => None,
@@ -123,60 +152,6 @@ impl<R: Network> Messages<R> {
     }
 }
 
-/// Repeats a step of a [`Transport`] until it is done, or a wait for the socket takes too long.
-// CS-13
-pub(super) async fn drive<R: Network, T>(
-    runtime: &R,
-    stream: &mut R::Stream,
-    limit: Limit,
-    mut step: impl FnMut(&mut PollIo<'_, '_, R::Stream>) -> Result<T, TransportError>,
-) -> Result<T, TransportError> {
-    let mut waits_anew = true;
-    let mut deadline = None;
-    let mut sleep = pin!(None);
-    poll_fn(|cx| {
-        let outcome = poll_steps(stream, cx, |io| {
-            let outcome = TransportError::split_would_block(step(io));
-            // What comes next is another wait.
-            waits_anew |=
-                outcome.as_ref().is_err_and(|error| error.kind() == ErrorKind::Interrupted);
-            outcome
-        });
-        if let Poll::Ready(outcome) = outcome {
-            return Poll::Ready(outcome?);
-        }
-        if std::mem::take(&mut waits_anew) {
-            let next = limit.next(R::now);
-            // The time after a stop of the process is given once, however many bytes come in it.
-            if next != deadline {
-                deadline = next;
-                sleep.set(next.map(|next| runtime::deadline(runtime.clone(), next.at)));
-            }
-        }
-        let (Some(sleep), Some(Deadline { after, .. })) = (sleep.as_mut().as_pin_mut(), deadline)
-        else {
-            return Poll::Pending;
-        };
-        sleep.poll(cx).map(|()| Err(TransportError::TimedOut(after)))
-    })
-    .await
-}
-
-/// Waits for what fails as I/O does, within the limit.
-pub(super) async fn hold<R: Runtime, T>(
-    runtime: &R,
-    limit: Limit,
-    work: impl Future<Output = io::Result<T>> + Unpin,
-) -> Result<T, TransportError> {
-    match limit.next(R::now) {
-        Some(deadline) => match timeout_at(runtime, deadline.at, work).await {
-            Some(outcome) => Ok(outcome?),
-            None => Err(TransportError::TimedOut(deadline.after)),
-        },
-        None => Ok(work.await?),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
@@ -188,6 +163,7 @@ mod tests {
 
     use super::super::test_runtime::{Attempt, TestRuntime};
     use super::{Limit, Messages, Transport, TransportError};
+    use crate::connection::operation::{CommandTimeouts, OperationOptions};
 
     // OP-19: the reply comes in two parts, each within the limit of a wait, and too late for that
     /// of a command.
@@ -227,6 +203,33 @@ mod tests {
             }
             peer.abort();
         }
+    }
+
+    /// The peer takes the end of the command within the limit of a wait, and answers within that of another one.
+    // CS-13
+    #[tokio::test(start_paused = true)]
+    async fn the_wait_for_a_reply_begins_when_its_command_is_written() {
+        let (near, mut far) = duplex(40);
+        let runtime = TestRuntime::new(|_| Attempt::Refused);
+        let (stream, transport) = (near.compat(), Transport::new());
+        let mut messages = Messages { runtime, stream, transport };
+        let wait = Duration::from_millis(700);
+        let peer = tokio::spawn(async move {
+            sleep(wait).await;
+            far.read_exact(&mut [0; 51]).await.unwrap();
+            sleep(wait).await;
+            let (mut reply, ids) = (Vec::new(), Ids { request_id: 7, response_to: 1 });
+            MessageWriter::new(&mut reply, ids, Flags::NONE, &bson::rawdoc! { "ok": 1 })
+                .finish(MessageLimit::DEFAULT)
+                .unwrap();
+            far.write_all(&reply).await.unwrap();
+            far
+        });
+        let socket = Some(Duration::from_secs(1));
+        let timeouts = CommandTimeouts { operation: None, socket };
+        let limit = timeouts.limit(OperationOptions::new(), now);
+        messages.exchange(&bson::rawdoc! { "ping": 1 }, "admin", &limit).await.unwrap();
+        peer.await.unwrap();
     }
 
     /// An establishment whose deadline passed before its next step began.

@@ -2,8 +2,11 @@
 
 #[cfg(test)]
 mod cancellation_tests;
+mod connector;
 mod dial;
+mod drive;
 mod handshake;
+mod judgement;
 mod last_addresses;
 mod limit;
 mod messages;
@@ -11,6 +14,7 @@ mod metadata;
 mod monitoring;
 #[cfg(test)]
 mod one_byte_socket;
+mod opened;
 mod operations;
 mod poll_io;
 mod pooled;
@@ -37,14 +41,14 @@ use cenote_core::error::{ConnectionError, Stage};
 use cenote_core::uri::{ConnectionString, Credential};
 use rustls::ClientConnection;
 
+use self::drive::hold;
 use self::handshake::{Handshake, handshake, with_aws_keys};
+use self::last_addresses::LastAddresses;
 use self::limit::Limit;
-use self::messages::{Messages, hold};
+use self::messages::Messages;
 use self::settings::Settings;
-use super::connector::{Connector, DrainReporter, HandshakeReporter, IdleProbe, Target};
+use super::connector::{HandshakeReporter, Target};
 use crate::aws::AwsCredentialProvider;
-use crate::builder::FromUri;
-use crate::connection::interrupt::Interrupter;
 use crate::connection::shortage::opening_failed;
 use crate::connection::stages::Stages;
 use crate::connection::transport_error::TransportError;
@@ -54,14 +58,12 @@ use crate::runtime::lookup::{Lookup, Resolver};
 use crate::runtime::platform::request_ids;
 use crate::tls::{self, TlsSource};
 
-use self::last_addresses::LastAddresses;
+pub use self::judgement::{Reply, judge_within, require_unacknowledged};
 pub use self::monitoring::{Greeting, Monitoring};
-pub use self::operations::{
-    Connection, ConnectionParts, OpenedConnection, judge_within, not_authenticated,
-    require_unacknowledged,
-};
+pub use self::opened::{ConnectionParts, OpenedConnection};
+pub use self::operations::Connection;
 pub use self::raw_stream::RawStream;
-pub use self::reauthentication::{Reauthentication, still_required};
+pub use self::reauthentication::{Reauthentication, not_authenticated, still_required};
 pub use self::transport::{ByteLayer, Transport};
 
 /// Opens connections as a connection string describes them: TCP or a Unix domain socket, optionally
@@ -102,7 +104,7 @@ impl<R> MongoConnector<R> {
     /// # Errors
     ///
     /// A TLS file that cannot be read or is invalid; an application name that is too long. Whether its credential can
-    /// be used is [checked](Connector::check) when the pool is built.
+    /// be used is [checked](crate::connection::Connector::check) when the pool is built.
     pub fn new(uri: &ConnectionString) -> Result<Self, ConnectionError> {
         Self::with_settings(uri, Settings::new(uri)?)
     }
@@ -210,9 +212,8 @@ const LOOK_AT_FILES: Duration = Duration::from_secs(1);
 
 impl<R: Network> MongoConnector<R> {
     /// Does the handshake on a socket that is already connected, such as one through a tunnel: for
-    /// a [`Connector`] that opens its own sockets, calls this, and forwards [`Connector::fault`],
-    /// [`Connector::idle_fault`], [`Connector::idle_probe`], [`Connector::has_received`], [`Connector::connect_timeout`] and
-    /// [`Connector::interrupter`] to this connector's.
+    /// a [`Connector`](crate::connection::Connector) that opens its own sockets, calls this, and forwards `fault`, `idle_fault`,
+    /// `idle_probe`, `has_received`, `connect_timeout` and `interrupter` to this connector's.
     ///
     /// `connectTimeoutMS` from now on limits the whole, and each command has the time that [`MongoConnector`] describes.
     /// Options of the connection string about connecting (hosts, TLS, the
@@ -297,101 +298,6 @@ impl<R: Network> MongoConnector<R> {
             login,
         ))
         .map_err(|error| opening_failed(Stage::Authentication, error))
-    }
-}
-
-impl<R: Network> Connector<R> for MongoConnector<R> {
-    type Connection = R::Connection;
-    type Error = ConnectionError;
-
-    const LOOKS_AT_IDLE: bool = true;
-
-    /// Whether the credential and the mechanism can be used.
-    // AU-07
-    fn check(&self) -> Result<(), ConnectionError> {
-        self.settings.check()
-    }
-
-    /// It ends by `connectTimeoutMS`, which callbacks of the application do not count to.
-    fn connect_timeout(&self) -> Option<Duration> {
-        None
-    }
-
-    async fn connect(
-        &self,
-        target: Target<R>,
-        reporter: HandshakeReporter,
-    ) -> Result<R::Connection, ConnectionError> {
-        let limit = self.settings.opening(R::now());
-        let (transport, stages) = (Transport::new(), reporter.stages());
-        let opening = self.open(&target.runtime, &target.address, transport, limit, stages);
-        let messages = Box::pin(opening).await?;
-        self.finish(messages, &target, limit, &reporter).await
-    }
-
-    /// An exchange that is not over, unread bytes, or a broken connection.
-    fn fault(&self, connection: &R::Connection) -> Option<ConnectionError> {
-        let reason = "checked in in the middle of an exchange";
-        (!connection.is_reusable()).then(|| ConnectionError::protocol(Stage::Operation, reason))
-    }
-
-    fn idle_fault(&self, connection: &mut R::Connection) -> Option<ConnectionError> {
-        connection.idle_fault()
-    }
-
-    fn idle_probe(&self, connection: &R::Connection) -> Option<IdleProbe> {
-        connection.idle_probe()
-    }
-
-    fn has_received(&self, connection: &mut R::Connection) -> bool {
-        connection.has_received()
-    }
-
-    fn pending_response(&self, connection: &R::Connection) -> Option<i32> {
-        connection.pending_response()
-    }
-
-    async fn drain(
-        &self,
-        runtime: R,
-        connection: R::Connection,
-        reporter: DrainReporter,
-    ) -> Result<R::Connection, ConnectionError> {
-        let failed = |error| ConnectionError::network(Stage::Operation, error);
-        let mut connection = connection.reopen(&runtime).map_err(failed)?;
-        let drained = connection.messages.drain(|| reporter.bytes_read()).await;
-        drained.map_err(|error| error.at(Stage::Operation))?;
-        if !connection.is_reusable() {
-            let reason = "more has come than the late reply";
-            return Err(ConnectionError::protocol(Stage::Operation, reason));
-        }
-        R::Connection::from_opened(connection).map_err(failed)
-    }
-
-    fn interrupter(&self, connection: &R::Connection) -> Option<Interrupter> {
-        connection.interrupter()
-    }
-}
-
-impl<R> FromUri for MongoConnector<R> {
-    fn from_uri(uri: &ConnectionString) -> Result<Self, ConnectionError> {
-        Self::new(uri)
-    }
-
-    fn with_server_api(self, api: ServerApi) -> Self {
-        Self::with_server_api(self, api)
-    }
-
-    fn with_sasl_mechanism(self, mechanism: Arc<dyn SaslMechanism>) -> Self {
-        Self::with_sasl_mechanism(self, mechanism)
-    }
-
-    fn with_token_callback(self, callback: Arc<TokenCallback>) -> Self {
-        Self::with_token_callback(self, callback)
-    }
-
-    fn with_aws_credential_provider(self, provider: Arc<AwsCredentialProvider>) -> Self {
-        Self::with_aws_credential_provider(self, provider)
     }
 }
 

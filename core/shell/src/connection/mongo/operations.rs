@@ -1,16 +1,15 @@
-use std::{fmt, io};
+use std::fmt;
 
-use bson::{RawBsonRef, RawDocument, RawDocumentBuf};
+use bson::{RawDocument, RawDocumentBuf};
 use cenote_core::connect::{ConnectionDescription, Step};
-use cenote_core::error::{CommandError, ConnectionError, ReplyPart, Stage};
+use cenote_core::error::{ConnectionError, Stage};
 use cenote_core::wire::{Flags, MessageBuf, MessageLimit};
 
 use super::handshake::Conversation;
+use super::judgement::{Reply, judge_within, require_unacknowledged};
 use super::messages::Messages;
-use super::reauthentication::{Reauthentication, still_required};
-use super::transport::Transport;
-use crate::connection::IdleProbe;
-use crate::connection::interrupt::Interrupter;
+use super::opened::{ConnectionParts, OpenedConnection};
+use super::reauthentication::{Reauthentication, not_authenticated, still_required};
 use crate::connection::operation::{CommandTimeouts, OperationLimit, OperationOptions};
 use crate::connection::transport_error::TransportError;
 use crate::runtime::Network;
@@ -27,109 +26,7 @@ pub struct Connection<R: Network> {
     /// Of a message of the driver's own, until its reply is there.
     of_exchange: Option<OperationLimit>,
     /// `None` if it was not authenticated.
-    reauthentication: Option<Box<Reauthentication>>,
-}
-
-/// A [`Connection`] taken apart, for runtimes with a connection type of their own.
-#[non_exhaustive]
-pub struct ConnectionParts<R: Network> {
-    /// The runtime.
-    pub runtime: R,
-    /// The socket.
-    pub stream: R::Stream,
-    /// The messages on it.
-    pub transport: Transport,
-    /// What the server said in hello.
-    pub description: Box<ConnectionDescription>,
-    /// How long its commands may take.
-    pub timeouts: CommandTimeouts,
-    /// How it authenticates again; `None` if it was not authenticated.
-    pub reauthentication: Option<Box<Reauthentication>>,
-}
-
-/// What [`MongoConnector`](super::MongoConnector) gives the pools of a runtime: [`Connection`], or
-/// what the runtime makes of it.
-pub trait OpenedConnection<R: Network>: Send + Sized + 'static {
-    /// Takes over a connection that is ready for its first command.
-    ///
-    /// # Errors
-    ///
-    /// Those of the operating system.
-    fn from_opened(opened: Connection<R>) -> io::Result<Self>;
-
-    /// Whether the connection may go back to its pool: no exchange is under way, nothing is unread
-    /// and nothing failed.
-    fn is_reusable(&self) -> bool;
-
-    /// As [`Connector::idle_fault`](crate::connection::Connector::idle_fault).
-    fn idle_fault(&mut self) -> Option<ConnectionError>;
-
-    /// As [`Connector::idle_probe`](crate::connection::Connector::idle_probe).
-    fn idle_probe(&self) -> Option<IdleProbe> {
-        None
-    }
-
-    /// As [`Connector::has_received`](crate::connection::Connector::has_received).
-    fn has_received(&mut self) -> bool;
-
-    /// As [`Connector::pending_response`](crate::connection::Connector::pending_response).
-    fn pending_response(&self) -> Option<i32>;
-
-    /// Gives it back to the runtime, where its late reply is read.
-    ///
-    /// # Errors
-    ///
-    /// Those of the operating system.
-    fn reopen(self, runtime: &R) -> io::Result<Connection<R>>;
-
-    /// As [`Connector::interrupter`](crate::connection::Connector::interrupter).
-    fn interrupter(&self) -> Option<Interrupter> {
-        None
-    }
-}
-
-impl<R: Network> OpenedConnection<R> for Connection<R> {
-    fn from_opened(opened: Self) -> io::Result<Self> {
-        Ok(opened)
-    }
-
-    fn is_reusable(&self) -> bool {
-        self.messages.transport.is_reusable()
-    }
-
-    fn pending_response(&self) -> Option<i32> {
-        let is_open = self.reauthentication.as_ref().is_some_and(|it| it.is_open());
-        if is_open { None } else { self.messages.transport.pending_response() }
-    }
-
-    fn reopen(self, _runtime: &R) -> io::Result<Self> {
-        Ok(self)
-    }
-
-    #[inline]
-    fn idle_fault(&mut self) -> Option<ConnectionError> {
-        let is_silent = R::is_readable(&mut self.messages.stream) == Some(false);
-        if is_silent { None } else { self.messages.idle_fault() }
-    }
-
-    fn has_received(&mut self) -> bool {
-        self.messages.transport.take_received()
-    }
-}
-
-impl<R: Network> ConnectionParts<R> {
-    /// The parts of a connection, with the socket on `runtime`.
-    #[must_use]
-    pub const fn new(
-        runtime: R,
-        stream: R::Stream,
-        transport: Transport,
-        description: Box<ConnectionDescription>,
-        timeouts: CommandTimeouts,
-        reauthentication: Option<Box<Reauthentication>>,
-    ) -> Self {
-        Self { runtime, stream, transport, description, timeouts, reauthentication }
-    }
+    pub(super) reauthentication: Option<Box<Reauthentication>>,
 }
 
 impl<R: Network> Connection<R> {
@@ -223,26 +120,33 @@ impl<R: Network> Connection<R> {
         command: &RawDocument,
         options: OperationOptions,
     ) -> Result<RawDocumentBuf, ConnectionError> {
+        self.reply_to(database, command, options).await.map(|reply| reply.body)
+    }
+
+    /// As [`command_with`](Self::command_with).
+    pub(super) async fn reply_to(
+        &mut self,
+        database: &str,
+        command: &RawDocument,
+        options: OperationOptions,
+    ) -> Result<Reply, ConnectionError> {
         let limit = self.limit(options);
-        let outcome = self.exchange(database, command, limit).await;
+        let outcome = self.exchange(database, command, &limit).await;
         if self.reauthentication.is_none() || !Reauthentication::is_asked_for(&outcome) {
             return outcome;
         }
         // Rare, so that its state is not a part of every command's.
         Box::pin(self.reauthenticate_within(limit)).await?;
-        self.exchange(database, command, limit).await.map_err(still_required)
+        self.exchange(database, command, &limit).await.map_err(still_required)
     }
 
     async fn exchange(
         &mut self,
         database: &str,
         command: &RawDocument,
-        limit: OperationLimit,
-    ) -> Result<RawDocumentBuf, ConnectionError> {
-        let sent = self.messages.send_within(command, database, Flags::NONE, limit).await;
-        sent.map_err(failed)?;
-        limit.check_before_read(R::now).map_err(failed)?;
-        let reply = self.messages.receive(limit.into()).await.map_err(failed)?;
+        limit: &OperationLimit,
+    ) -> Result<Reply, ConnectionError> {
+        let reply = self.messages.exchange(command, database, limit).await.map_err(failed)?;
         judge_within(limit, reply, self.reauthentication.as_deref())
     }
 
@@ -273,7 +177,7 @@ impl<R: Network> Connection<R> {
         let reauthentication = reauthentication.as_mut().ok_or_else(not_authenticated)?;
         let settings = reauthentication.settings();
         let mut establish = reauthentication.begin(description)?;
-        let mut conversation = Conversation::new(messages, &settings, limit.into());
+        let mut conversation = Conversation::new(messages, &settings, (&limit).into());
         loop {
             match establish.next_step()? {
                 Step::Done(_) => {
@@ -304,7 +208,7 @@ impl<R: Network> Connection<R> {
     ) -> Result<(), ConnectionError> {
         require_unacknowledged(command)?;
         let limit = self.limit(OperationOptions::new());
-        let sent = self.messages.send_within(command, database, Flags::MORE_TO_COME, limit).await;
+        let sent = self.messages.send_within(command, database, Flags::MORE_TO_COME, &limit).await;
         sent.map_err(failed)
     }
 }
@@ -357,7 +261,7 @@ impl<R: Network> Connection<R> {
     pub async fn send(&mut self, message: &[u8]) -> Result<(), ConnectionError> {
         let limit = self.limit(OperationOptions::new());
         self.of_exchange = Some(limit);
-        self.messages.send_message(message, limit.into()).await.map_err(failed)
+        self.messages.send_message(message, (&limit).into()).await.map_err(failed)
     }
 
     /// Waits for the next reply to what was [sent](Self::send), and returns all of it (header,
@@ -376,82 +280,18 @@ impl<R: Network> Connection<R> {
         let limit = self.of_exchange.unwrap_or_else(|| self.limit(OperationOptions::new()));
         // Kept, so that a call that continues after its future was dropped has no more time.
         self.of_exchange = Some(limit);
-        let reply = self.messages.receive_message(limit.into()).await;
+        let reply = self.messages.receive_message((&limit).into()).await;
         self.of_exchange = None;
         reply.map_err(failed)
     }
-}
-
-/// The error of a connection that never had a mechanism.
-#[must_use]
-pub fn not_authenticated() -> ConnectionError {
-    let reason = "the connection was not authenticated, and cannot be authenticated again";
-    ConnectionError::configuration(Stage::Operation, reason)
 }
 
 fn failed(error: TransportError) -> ConnectionError {
     error.at(Stage::Operation)
 }
 
-fn judge(reply: RawDocumentBuf) -> Result<RawDocumentBuf, ConnectionError> {
-    match CommandError::from_reply(&reply) {
-        Some(error) if error.part == ReplyPart::Command => {
-            Err(ConnectionError::command(Stage::Operation, error))
-        }
-        Some(_) | None => Ok(reply),
-    }
-}
-
-/// Makes an error of a reply with `ok: 0`, and with a limit also of one with a part for which the server had no
-/// time. Any other write concern error is a reply.
-///
-/// # Errors
-///
-/// The server's, without texts that repeat a part of what the connection has authenticated with.
-// CS-15.
-pub fn judge_within(
-    limit: OperationLimit,
-    reply: RawDocumentBuf,
-    authentication: Option<&Reauthentication>,
-) -> Result<RawDocumentBuf, ConnectionError> {
-    let judged = match limit.deadline.and_then(|_| CommandError::timeout_in(&reply)) {
-        Some(error) => Err(ConnectionError::command(Stage::Operation, error)),
-        None => judge(reply),
-    };
-    judged.map_err(|error| match authentication {
-        Some(authentication) => authentication.without_echoes(error),
-        None => error,
-    })
-}
-
-/// Checks that a command has `writeConcern: {w: 0}`, of any numeric type.
-///
-/// # Errors
-///
-/// It has not.
-pub fn require_unacknowledged(command: &RawDocument) -> Result<(), ConnectionError> {
-    let concern = command.get_document("writeConcern");
-    let w = concern.ok().and_then(|concern| concern.get("w").ok().flatten());
-    let is_unacknowledged = w.is_some_and(|w| {
-        w == RawBsonRef::Int32(0) || w == RawBsonRef::Int64(0) || w == RawBsonRef::Double(0.0)
-    });
-    if is_unacknowledged {
-        return Ok(());
-    }
-    let reason = "a command without a reply has to say `writeConcern: {w: 0}`";
-    Err(ConnectionError::configuration(Stage::Operation, reason))
-}
-
 impl<R: Network> fmt::Debug for Connection<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Connection").field("description", &self.description).finish_non_exhaustive()
-    }
-}
-
-impl<R: Network> fmt::Debug for ConnectionParts<R> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ConnectionParts")
-            .field("description", &self.description)
-            .finish_non_exhaustive()
     }
 }

@@ -6,6 +6,8 @@ use std::task::{Context, Poll};
 
 use futures_io::{AsyncRead, AsyncWrite};
 
+use crate::connection::transport_error::TransportError;
+
 /// A stream during one poll: what is pending would block, and wakes the task later. So does what a peer sends without a
 /// pause: after some reads others have a turn, on every runtime.
 pub(super) struct PollIo<'a, 'b, S> {
@@ -18,18 +20,40 @@ pub(super) struct PollIo<'a, 'b, S> {
 /// About a megabyte.
 const AT_ONCE: u32 = 64;
 
-/// Repeats `step` until it is done or pending.
-pub(super) fn poll_steps<S: AsyncRead + AsyncWrite + Unpin, T>(
+/// What a step fails with, which may only say when it is to be called again.
+pub(super) trait StepError {
+    fn io_kind(&self) -> Option<ErrorKind>;
+}
+
+impl StepError for io::Error {
+    fn io_kind(&self) -> Option<ErrorKind> {
+        Some(self.kind())
+    }
+}
+
+impl StepError for TransportError {
+    fn io_kind(&self) -> Option<ErrorKind> {
+        if let Self::Io(error) = self { Some(error.kind()) } else { None }
+    }
+}
+
+/// Repeats `step` until it is done or pending, and says `again` before it is repeated.
+pub(super) fn poll_steps<S: AsyncRead + AsyncWrite + Unpin, T, E: StepError>(
     stream: &mut S,
     cx: &mut Context<'_>,
-    mut step: impl FnMut(&mut PollIo<'_, '_, S>) -> io::Result<T>,
-) -> Poll<io::Result<T>> {
+    mut step: impl FnMut(&mut PollIo<'_, '_, S>) -> Result<T, E>,
+    mut again: impl FnMut(),
+) -> Poll<Result<T, E>> {
     let mut io = PollIo { stream, cx, left: AT_ONCE };
     loop {
-        match step(&mut io) {
-            Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            Err(error) if error.kind() == ErrorKind::WouldBlock => return Poll::Pending,
-            outcome => return Poll::Ready(outcome),
+        let outcome = step(&mut io);
+        let kind = outcome.as_ref().err().and_then(StepError::io_kind);
+        if kind == Some(ErrorKind::Interrupted) {
+            again();
+        } else if kind == Some(ErrorKind::WouldBlock) {
+            return Poll::Pending;
+        } else {
+            return Poll::Ready(outcome);
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Operations of checked-out connections.
 
+use std::future::Future;
 use std::task::Waker;
 
 use bson::{RawDocument, RawDocumentBuf};
@@ -34,12 +35,12 @@ where
     /// # Ok(())
     /// # }
     /// ```
-    pub async fn command(
+    pub fn command(
         &mut self,
         database: &str,
         command: &RawDocument,
-    ) -> Result<RawDocumentBuf, OperationError> {
-        self.command_with(database, command, OperationOptions::new()).await
+    ) -> impl Future<Output = Result<RawDocumentBuf, OperationError>> {
+        self.command_with(database, command, OperationOptions::new())
     }
 
     /// As [`command`](Self::command), with options of this call: [`Connection::command_with`]. A command that is not
@@ -66,17 +67,14 @@ where
     /// # Ok(())
     /// # }
     /// ```
-    pub async fn command_with(
+    pub fn command_with(
         &mut self,
         database: &str,
         command: &RawDocument,
         options: OperationOptions,
-    ) -> Result<RawDocumentBuf, OperationError> {
+    ) -> impl Future<Output = Result<RawDocumentBuf, OperationError>> {
         let options = self.with_round_trip(options);
-        let sent =
-            self.run_command(|connection| connection.command_with(database, command, options));
-        let reply = sent.await?;
-        Ok(self.show_write_concern_error(reply))
+        self.run_command(move |connection| connection.reply_to(database, command, options))
     }
 
     /// Sends a write that has no reply: [`Connection::command_unacknowledged`].

@@ -5,8 +5,8 @@ use cenote_core::connect::{ProxyStep, Socks5};
 use cenote_core::error::{ConnectionError, Stage};
 use cenote_core::uri::ProxyOptions;
 
+use super::drive::drive;
 use super::limit::Limit;
-use super::messages::drive;
 use super::poll_io::PollIo;
 use crate::runtime::Network;
 

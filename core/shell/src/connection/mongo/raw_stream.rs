@@ -84,8 +84,9 @@ impl<'c, R: Network> RawStream<'c, R> {
         mut step: impl FnMut(&mut ByteLayer, &mut PollIo<'_, '_, R::Stream>) -> io::Result<T>,
     ) -> Poll<io::Result<T>> {
         let Self { stream, layer, .. } = self;
-        let outcome =
-            self.guard.poll(direction, cx, |cx| poll_steps(*stream, cx, |io| step(layer, io)));
+        let outcome = self
+            .guard
+            .poll(direction, cx, |cx| poll_steps(*stream, cx, |io| step(layer, io), || {}));
         self.is_over |= matches!(outcome, Poll::Ready(Err(_)));
         outcome
     }

@@ -2,11 +2,11 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bson::{RawDocument, RawDocumentBuf};
+use bson::RawDocument;
 use cenote_core::connect::{
     AccessToken, ConnectionDescription, Establish, EstablishOptions, KeyDerivation,
 };
-use cenote_core::error::{CommandError, ConnectionError};
+use cenote_core::error::{CommandError, ConnectionError, Stage};
 
 use super::handshake::fail;
 use super::settings::Settings;
@@ -42,7 +42,7 @@ impl Reauthentication {
 
     /// Whether a command failed because the server asks for it.
     #[must_use]
-    pub fn is_asked_for(outcome: &Result<RawDocumentBuf, ConnectionError>) -> bool {
+    pub fn is_asked_for<T>(outcome: &Result<T, ConnectionError>) -> bool {
         outcome.as_ref().is_err_and(asks)
     }
 
@@ -120,6 +120,13 @@ impl Reauthentication {
     pub(super) fn settings(&self) -> Arc<Settings> {
         Arc::clone(&self.settings)
     }
+}
+
+/// The error of a connection that never had a mechanism.
+#[must_use]
+pub fn not_authenticated() -> ConnectionError {
+    let reason = "the connection was not authenticated, and cannot be authenticated again";
+    ConnectionError::configuration(Stage::Operation, reason)
 }
 
 /// Names the error of a command after which the server asks for another authentication right after it got one.

@@ -198,10 +198,12 @@ impl Transport {
     ///
     /// Those of `io`, the end of the stream, and what breaks the protocol.
     pub fn read(&mut self, io: &mut (impl Read + Write)) -> Result<RawDocumentBuf, TransportError> {
-        match self.channel.reply()? {
-            Some(reply) => Ok(reply),
-            None => self.fill(io),
+        // What came with an earlier reply.
+        if let Some(reply) = self.channel.reply()? {
+            return Ok(reply);
         }
+        self.fill(io)?;
+        self.channel.reply()?.ok_or_else(|| again().into())
     }
 
     /// A step of reading; `Ok` when the next of the replies is there, whose buffer it keeps if it
@@ -217,10 +219,7 @@ impl Transport {
         if !self.channel.awaits_reply() {
             return Err(TransportError::Refused(WireError::NothingDue));
         }
-        match self.channel.reply_message()? {
-            Some(reply) => Ok(reply),
-            None => self.fill(io),
-        }
+        self.channel.reply_message()?.map_or_else(|| self.fill(io).and(Err(again().into())), Ok)
     }
 
     /// A step of looking at an idle connection: nothing may come but messages of TLS itself, which are
@@ -239,15 +238,15 @@ impl Transport {
         Err(io::Error::new(kind, reason))
     }
 
-    /// Reads some bytes, and asks to be called again.
-    fn fill<T>(&mut self, io: &mut (impl Read + Write)) -> Result<T, TransportError> {
+    /// Reads some bytes.
+    fn fill(&mut self, io: &mut (impl Read + Write)) -> Result<(), TransportError> {
         let count = self.layer.read(io, self.channel.spare())?;
         if count == 0 {
             self.channel.end()?;
             return Err(TransportError::Closed);
         }
         self.channel.filled(count);
-        Err(again().into())
+        Ok(())
     }
 
     /// Lends the bytes to a driver with its own way to write and read messages. The connection is

@@ -1,0 +1,113 @@
+//! What a pool and its builder need of the connector.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use cenote_core::connect::{SaslMechanism, ServerApi};
+use cenote_core::error::{ConnectionError, Stage};
+use cenote_core::uri::ConnectionString;
+
+use super::{MongoConnector, OpenedConnection, Transport};
+use crate::aws::AwsCredentialProvider;
+use crate::builder::FromUri;
+use crate::connection::connector::{
+    Connector, DrainReporter, HandshakeReporter, IdleProbe, Target,
+};
+use crate::connection::interrupt::Interrupter;
+use crate::oidc::TokenCallback;
+use crate::runtime::Network;
+
+impl<R: Network> Connector<R> for MongoConnector<R> {
+    type Connection = R::Connection;
+    type Error = ConnectionError;
+
+    const LOOKS_AT_IDLE: bool = true;
+
+    /// Whether the credential and the mechanism can be used.
+    // AU-07
+    fn check(&self) -> Result<(), ConnectionError> {
+        self.settings.check()
+    }
+
+    /// It ends by `connectTimeoutMS`, which callbacks of the application do not count to.
+    fn connect_timeout(&self) -> Option<Duration> {
+        None
+    }
+
+    async fn connect(
+        &self,
+        target: Target<R>,
+        reporter: HandshakeReporter,
+    ) -> Result<R::Connection, ConnectionError> {
+        let limit = self.settings.opening(R::now());
+        let (transport, stages) = (Transport::new(), reporter.stages());
+        let opening = self.open(&target.runtime, &target.address, transport, limit, stages);
+        let messages = Box::pin(opening).await?;
+        self.finish(messages, &target, limit, &reporter).await
+    }
+
+    /// An exchange that is not over, unread bytes, or a broken connection.
+    fn fault(&self, connection: &R::Connection) -> Option<ConnectionError> {
+        let reason = "checked in in the middle of an exchange";
+        (!connection.is_reusable()).then(|| ConnectionError::protocol(Stage::Operation, reason))
+    }
+
+    fn idle_fault(&self, connection: &mut R::Connection) -> Option<ConnectionError> {
+        connection.idle_fault()
+    }
+
+    fn idle_probe(&self, connection: &R::Connection) -> Option<IdleProbe> {
+        connection.idle_probe()
+    }
+
+    fn has_received(&self, connection: &mut R::Connection) -> bool {
+        connection.has_received()
+    }
+
+    fn pending_response(&self, connection: &R::Connection) -> Option<i32> {
+        connection.pending_response()
+    }
+
+    async fn drain(
+        &self,
+        runtime: R,
+        connection: R::Connection,
+        reporter: DrainReporter,
+    ) -> Result<R::Connection, ConnectionError> {
+        let failed = |error| ConnectionError::network(Stage::Operation, error);
+        let mut connection = connection.reopen(&runtime).map_err(failed)?;
+        let drained = connection.messages.drain(|| reporter.bytes_read()).await;
+        drained.map_err(|error| error.at(Stage::Operation))?;
+        if !connection.is_reusable() {
+            let reason = "more has come than the late reply";
+            return Err(ConnectionError::protocol(Stage::Operation, reason));
+        }
+        R::Connection::from_opened(connection).map_err(failed)
+    }
+
+    fn interrupter(&self, connection: &R::Connection) -> Option<Interrupter> {
+        connection.interrupter()
+    }
+}
+
+impl<R> FromUri for MongoConnector<R> {
+    fn from_uri(uri: &ConnectionString) -> Result<Self, ConnectionError> {
+        Self::new(uri)
+    }
+
+    fn with_server_api(self, api: ServerApi) -> Self {
+        Self::with_server_api(self, api)
+    }
+
+    fn with_sasl_mechanism(self, mechanism: Arc<dyn SaslMechanism>) -> Self {
+        Self::with_sasl_mechanism(self, mechanism)
+    }
+
+    fn with_token_callback(self, callback: Arc<TokenCallback>) -> Self {
+        Self::with_token_callback(self, callback)
+    }
+
+    fn with_aws_credential_provider(self, provider: Arc<AwsCredentialProvider>) -> Self {
+        Self::with_aws_credential_provider(self, provider)
+    }
+}
