@@ -9,6 +9,8 @@ const MOST: usize = 1 << 20;
 const FINEST: u64 = 1_000;
 /// What is joined is no longer than this part of the trace, which is less than a pixel.
 const PARTS: u64 = 1 << 13;
+/// One in this many is longer than any that are joined.
+const LONGEST: usize = 40;
 
 /// How far uses, waits and points are joined.
 #[derive(Debug)]
@@ -99,9 +101,6 @@ impl Level {
         all.sort_unstable_by_key(|it| (it.place().2, it.place()));
     }
 }
-
-/// One in this many is longer than any that are joined.
-const LONGEST: usize = 100;
 
 /// An interval in a row, which may stand for several.
 trait Interval {
@@ -204,18 +203,20 @@ impl Rest {
     /// The mean of points that last for so long.
     fn mean(&mut self, points: impl Iterator<Item = (Point, u64)>) -> Point {
         let mut mean = Point { at: 0, total: 0, in_use: 0, pending: 0, waiting: 0 };
-        let mut time = 0;
+        let (mut time, mut most) = (0, [0; 4]);
         for (mut point, lasts) in points {
             time += i128::from(lasts);
-            for (rest, column) in self.0.iter_mut().zip(COLUMNS) {
-                *rest += i128::from(*column(&mut point)) * i128::from(lasts);
+            for (place, column) in COLUMNS.into_iter().enumerate() {
+                most[place] = most[place].max(*column(&mut point));
+                self.0[place] += i128::from(*column(&mut point)) * i128::from(lasts);
             }
         }
-        for (rest, column) in self.0.iter_mut().zip(COLUMNS) {
-            let rounded = (*rest + time / 2).checked_div(time).unwrap_or(0);
-            *column(&mut mean) = u32::try_from(rounded.max(0)).unwrap_or(u32::MAX);
+        for (place, column) in COLUMNS.into_iter().enumerate() {
+            let rounded = (self.0[place] + time / 2).checked_div(time).unwrap_or(0);
+            *column(&mut mean) = u32::try_from(rounded.max(0)).unwrap_or(u32::MAX).min(most[place]);
         }
-        mean.total = mean.total.max(mean.in_use + mean.pending);
+        mean.in_use = mean.in_use.min(mean.total);
+        mean.pending = mean.pending.min(mean.total - mean.in_use);
         for (rest, column) in self.0.iter_mut().zip(COLUMNS) {
             *rest -= i128::from(*column(&mut mean)) * time;
         }
@@ -235,7 +236,6 @@ mod tests {
             let (start, lasts) = (number << 22, 1 << (18 + number % 3));
             let end = start + lasts;
             let (slot, note) = ((number % 3) as u32, u32::from(number % 1_000 == 0));
-            let (count, busy) = (1, lasts);
             let usage = Use {
                 slot,
                 number: 1,
@@ -245,8 +245,8 @@ mod tests {
                 end,
                 note,
                 place: 0,
-                count,
-                busy,
+                count: 1,
+                busy: lasts,
             };
             whole.uses.push(usage);
             picture.uses.push(usage);
@@ -262,8 +262,8 @@ mod tests {
                 ahead: None,
                 why: 0,
                 place: 0,
-                count,
-                busy,
+                count: 1,
+                busy: lasts,
             };
             whole.waits.push(wait);
             picture.waits.push(wait);
@@ -275,11 +275,11 @@ mod tests {
         }
         let sums = |it: &Picture| {
             let area = |of: fn(&Point) -> u32| {
-                let pairs = it.points.windows(2);
-                let area = pairs.map(|pair| u64::from(of(&pair[0])) * (pair[1].at - pair[0].at));
+                let lasts = it.points.windows(2).map(|it| (it[1].at - it[0].at, of(&it[0])));
                 // Whole numbers leave out less than one for the length of what is joined.
-                area.sum::<u64>() >> 30
+                lasts.map(|(lasts, it)| lasts * u64::from(it)).sum::<u64>() >> 30
             };
+            let largest = |of: fn(&Point) -> u32| it.points.iter().map(of).max();
             (
                 it.uses.iter().map(|it| u64::from(it.count)).sum::<u64>(),
                 it.uses.iter().map(|it| it.busy).sum::<u64>(),
@@ -287,7 +287,7 @@ mod tests {
                 it.waits.iter().map(|it| u64::from(it.count)).sum::<u64>(),
                 it.waits.iter().map(|it| it.busy).sum::<u64>(),
                 it.waits.iter().filter(|it| it.outcome != 0).count(),
-                it.points.iter().map(|it| it.waiting).max(),
+                [largest(|it| it.waiting), largest(|it| it.in_use)],
                 [area(|it| it.in_use), area(|it| it.waiting), area(|it| it.total)],
             )
         };
