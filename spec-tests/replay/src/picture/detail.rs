@@ -3,12 +3,14 @@
 use super::model::{Picture, Point, Use, UseKind, Wait};
 use super::rows;
 
-/// As many of a kind are drawn one by one, whatever they are.
+/// As many points are drawn one by one, and half as many uses and waits: those of a million steps.
 const MOST: usize = 1 << 20;
 /// In nanoseconds, what is joined first.
 const FINEST: u64 = 1_000;
 /// What is joined is no longer than this part of the trace, which is less than a pixel.
 const PARTS: u64 = 1 << 13;
+/// One in this many is longer than any that are joined.
+const LONGEST: usize = 40;
 
 /// How far uses, waits and points are joined.
 #[derive(Debug)]
@@ -27,9 +29,9 @@ struct Level {
 }
 
 impl Detail {
-    /// With `most` of a kind at least.
     fn new(most: usize) -> Self {
-        let [uses, waits, points] = [0; 3].map(|below| Level { limit: most, below });
+        let [uses, waits, points] =
+            [most / 2, most / 2, most].map(|limit| Level { limit, below: 0 });
         Self { uses, waits, points }
     }
 
@@ -66,6 +68,10 @@ impl Level {
     /// Joins until half as many are left as are the limit, if that is to be had.
     fn limit<T>(&mut self, all: &mut Vec<T>, longest: u64, join: impl Fn(&mut Vec<T>, u64)) {
         let enough = self.limit / 2;
+        // What is new is joined as what was there before.
+        if self.below > 0 {
+            join(all, self.below);
+        }
         while all.len() > enough && (self.below * 2).max(FINEST) <= longest {
             self.below = (self.below * 2).max(FINEST);
             join(all, self.below);
@@ -78,11 +84,12 @@ impl Level {
         let rank = lengths.len() - lengths.len() / LONGEST - 1;
         let short = *lengths.select_nth_unstable(rank).1;
         drop(lengths);
-        all.sort_unstable_by_key(|it| (it.row(), it.time()));
+        all.sort_unstable_by_key(Interval::place);
         self.limit(all, longest, |all, below| {
             all.dedup_by(|next, last| {
-                let joins = last.row() == next.row()
-                    && next.time().1 - last.time().0 <= below
+                let ((row, start, _), (other, _, end)) = (last.place(), next.place());
+                let joins = row == other
+                    && end - start <= below
                     && last.length().max(next.length()) <= short
                     && last.is_like(next);
                 if joins {
@@ -91,17 +98,14 @@ impl Level {
                 joins
             });
         });
-        all.sort_unstable_by_key(|it| (it.time().1, it.time().0));
+        all.sort_unstable_by_key(|it| (it.place().2, it.place()));
     }
 }
 
-/// One in this many is longer than any that are joined.
-const LONGEST: usize = 100;
-
 /// An interval in a row, which may stand for several.
 trait Interval {
-    fn row(&self) -> u32;
-    fn time(&self) -> (u64, u64);
+    /// Its row, and from when to when it is.
+    fn place(&self) -> (u32, u64, u64);
     /// How long each of them is, on average.
     fn length(&self) -> u64;
     fn is_like(&self, next: &Self) -> bool;
@@ -109,12 +113,8 @@ trait Interval {
 }
 
 impl Interval for Use {
-    fn row(&self) -> u32 {
-        self.slot
-    }
-
-    fn time(&self) -> (u64, u64) {
-        (self.start, self.end)
+    fn place(&self) -> (u32, u64, u64) {
+        (self.slot, self.start, self.end)
     }
 
     fn length(&self) -> u64 {
@@ -136,12 +136,8 @@ impl Interval for Use {
 }
 
 impl Interval for Wait {
-    fn row(&self) -> u32 {
-        self.row
-    }
-
-    fn time(&self) -> (u64, u64) {
-        (self.start, self.end)
+    fn place(&self) -> (u32, u64, u64) {
+        (self.row, self.start, self.end)
     }
 
     fn length(&self) -> u64 {
@@ -207,18 +203,20 @@ impl Rest {
     /// The mean of points that last for so long.
     fn mean(&mut self, points: impl Iterator<Item = (Point, u64)>) -> Point {
         let mut mean = Point { at: 0, total: 0, in_use: 0, pending: 0, waiting: 0 };
-        let mut time = 0;
+        let (mut time, mut most) = (0, [0; 4]);
         for (mut point, lasts) in points {
             time += i128::from(lasts);
-            for (rest, column) in self.0.iter_mut().zip(COLUMNS) {
-                *rest += i128::from(*column(&mut point)) * i128::from(lasts);
+            for (place, column) in COLUMNS.into_iter().enumerate() {
+                most[place] = most[place].max(*column(&mut point));
+                self.0[place] += i128::from(*column(&mut point)) * i128::from(lasts);
             }
         }
-        for (rest, column) in self.0.iter_mut().zip(COLUMNS) {
-            let rounded = (*rest + time / 2).checked_div(time).unwrap_or(0);
-            *column(&mut mean) = u32::try_from(rounded.max(0)).unwrap_or(u32::MAX);
+        for (place, column) in COLUMNS.into_iter().enumerate() {
+            let rounded = (self.0[place] + time / 2).checked_div(time).unwrap_or(0);
+            *column(&mut mean) = u32::try_from(rounded.max(0)).unwrap_or(u32::MAX).min(most[place]);
         }
-        mean.total = mean.total.max(mean.in_use + mean.pending);
+        mean.in_use = mean.in_use.min(mean.total);
+        mean.pending = mean.pending.min(mean.total - mean.in_use);
         for (rest, column) in self.0.iter_mut().zip(COLUMNS) {
             *rest -= i128::from(*column(&mut mean)) * time;
         }
@@ -230,15 +228,14 @@ impl Rest {
 mod tests {
     use super::*;
 
-    /// Of each kind of interval, and of counts, what is joined has the same sums.
     #[test]
-    fn what_is_joined_has_the_same_sums() {
+    fn what_is_joined_has_the_same_sums_and_stays_small() {
         let mut picture = Picture { end: 1 << 40, ..Picture::default() };
+        let (mut whole, mut detail) = (picture.clone(), Detail::new(12_000));
         for number in 0..40_000_u64 {
-            let (start, lasts) = (number << 24, 1 << (20 + number % 3));
+            let (start, lasts) = (number << 22, 1 << (18 + number % 3));
             let end = start + lasts;
             let (slot, note) = ((number % 3) as u32, u32::from(number % 1_000 == 0));
-            let (count, busy) = (1, lasts);
             let usage = Use {
                 slot,
                 number: 1,
@@ -248,12 +245,13 @@ mod tests {
                 end,
                 note,
                 place: 0,
-                count,
-                busy,
+                count: 1,
+                busy: lasts,
             };
+            whole.uses.push(usage);
             picture.uses.push(usage);
             let outcome = u8::from(number % 1_000 == 0);
-            picture.waits.push(Wait {
+            let wait = Wait {
                 row: 0,
                 id: number,
                 connection: 1,
@@ -264,20 +262,24 @@ mod tests {
                 ahead: None,
                 why: 0,
                 place: 0,
-                count,
-                busy,
-            });
+                count: 1,
+                busy: lasts,
+            };
+            whole.waits.push(wait);
+            picture.waits.push(wait);
             let waiting = if number == 20_000 { 99 } else { slot };
-            let point = Point { at: start >> 2, total: 9, in_use: slot, pending: 2, waiting };
+            let point = Point { at: start, total: 9, in_use: slot, pending: 2, waiting };
+            whole.points.push(point);
             picture.points.push(point);
+            detail.limit(&mut picture);
         }
         let sums = |it: &Picture| {
             let area = |of: fn(&Point) -> u32| {
-                let pairs = it.points.windows(2);
-                let area = pairs.map(|pair| u64::from(of(&pair[0])) * (pair[1].at - pair[0].at));
+                let lasts = it.points.windows(2).map(|it| (it[1].at - it[0].at, of(&it[0])));
                 // Whole numbers leave out less than one for the length of what is joined.
-                area.sum::<u64>() >> 30
+                lasts.map(|(lasts, it)| lasts * u64::from(it)).sum::<u64>() >> 30
             };
+            let largest = |of: fn(&Point) -> u32| it.points.iter().map(of).max();
             (
                 it.uses.iter().map(|it| u64::from(it.count)).sum::<u64>(),
                 it.uses.iter().map(|it| it.busy).sum::<u64>(),
@@ -285,15 +287,13 @@ mod tests {
                 it.waits.iter().map(|it| u64::from(it.count)).sum::<u64>(),
                 it.waits.iter().map(|it| it.busy).sum::<u64>(),
                 it.waits.iter().filter(|it| it.outcome != 0).count(),
-                it.points.iter().map(|it| it.waiting).max(),
+                [largest(|it| it.waiting), largest(|it| it.in_use)],
                 [area(|it| it.in_use), area(|it| it.waiting), area(|it| it.total)],
             )
         };
-        let before = sums(&picture);
-        Detail::new(20_000).limit(&mut picture);
-        assert_eq!(sums(&picture), before);
+        assert_eq!(sums(&picture), sums(&whole));
         let left = [picture.uses.len(), picture.waits.len(), picture.points.len()];
-        assert!(left.iter().all(|left| *left <= 20_000), "{left:?}");
+        assert!(left[0] <= 10_000 && left[1] <= 10_000 && left[2] <= 24_000, "{left:?}");
         assert!((FINEST..=(1 << 40) / PARTS).contains(&picture.joined_below));
         assert!(picture.points.iter().all(|it| it.total >= it.in_use + it.pending));
     }

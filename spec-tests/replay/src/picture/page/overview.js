@@ -129,7 +129,7 @@ function joined() {
     "p",
     `A long trace: neighbouring uses and waits are shown joined below ${below}, and counts as their largest and ` +
       "their mean. Numbers and sums are exact, percentiles are those of the means of joined ones. Failures, what " +
-      "happened to the pool, and the longest of a hundred are shown one by one; `cenote draw --from --to` shows a " +
+      "happened to the pool, and the longest of forty are shown one by one; `cenote draw --from --to` shows a " +
       "part of the trace whole.",
   );
 }
