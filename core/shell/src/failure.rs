@@ -28,6 +28,7 @@ pub struct Failure<'a> {
     error: &'a ConnectionError,
     status: &'a dyn Fn() -> ConnectionStatus,
     clear: &'a dyn Fn(PoolVerdict) -> bool,
+    #[cfg_attr(not(feature = "tls"), expect(dead_code, reason = "clients have steps"))]
     record: &'a dyn Fn(u64),
 }
 
@@ -122,6 +123,7 @@ impl<'a> Failure<'a> {
     }
 
     /// By this step of the client the server is another.
+    #[cfg(feature = "tls")]
     pub(crate) fn record(&self, step: u64) {
         (self.record)(step);
     }

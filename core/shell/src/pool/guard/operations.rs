@@ -23,6 +23,10 @@ use crate::runtime::Runtime;
 
 /// What an operation leaves behind that is dropped.
 #[derive(Clone, Copy)]
+#[cfg_attr(
+    not(feature = "tls"),
+    expect(dead_code, reason = "commands know more of their connection")
+)]
 enum IfDropped {
     /// A connection of which nothing is known.
     Broken,
