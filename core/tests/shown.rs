@@ -22,7 +22,7 @@ use cenote_core::trace::{
     ActionDifference, ActionName, ActionRecord, JournalOptions, Recorder, Replay, TraceInfo,
     TraceWriter,
 };
-use cenote_core::uri::{ConnectionString, ReadPreferenceMode, Secret, UriPart};
+use cenote_core::uri::{ConnectionString, Secret, UriPart};
 use cenote_core::wire::{
     Channel, Flags, Framer, Ids, Message, MessageBuf, MessageLimit, MessageWriter, Query,
 };
@@ -150,16 +150,6 @@ fn warnings_of_connection_strings() {
     let parsed = ConnectionString::parse("mongodb://db/?maxConecting=3").expect("a warning");
     assert_eq!(parsed.warnings().len(), 1);
     assert_eq!(parsed.warnings()[0].option(), "maxConecting");
-}
-
-#[test]
-fn read_preferences() {
-    let names = ["primary", "primaryPreferred", "secondary", "secondaryPreferred", "nearest"];
-    for name in names {
-        let uri = format!("mongodb://db/?readPreference={name}");
-        let mode = ConnectionString::parse(&uri).expect("a preference").read_write.read_preference;
-        assert_eq!(mode.map(ReadPreferenceMode::name), Some(name));
-    }
 }
 
 #[test]

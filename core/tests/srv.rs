@@ -183,15 +183,6 @@ fn the_txt_record_sets_what_the_connection_string_does_not() {
     assert!(!of("tls=false").tls.enabled());
 }
 
-// SV-05
-#[test]
-fn several_strings_of_a_record_are_one_text() {
-    let strings = ["replicaS", "et=rep", "l0"].map(|part| part.as_bytes().to_vec()).to_vec();
-    let found = SrvAnswers { txt: Ok(vec![TxtRecord { strings }]), ..answers(ONE, &[]) };
-    let uri = resolve("mongodb+srv://shop.example.com", &found).expect("hosts");
-    assert_eq!(uri.topology.replica_set.as_deref(), Some("repl0"));
-}
-
 #[test]
 fn values_of_the_txt_record_that_mean_nothing_are_warned_of() {
     let uri = resolve("mongodb+srv://shop.example.com", &answers(ONE, &["loadBalanced=maybe&&"]));

@@ -128,15 +128,6 @@ fn encoded(text: &str) -> String {
 }
 
 proptest! {
-    #[test]
-    fn any_text_is_read_without_a_panic(text in any::<String>(), pieces in pieces()) {
-        let with = |scheme: &str| [&text, &pieces].map(|rest| format!("{scheme}://{rest}"));
-        let [one, other] = [with("mongodb"), with("mongodb+srv")];
-        for uri in [&text, &pieces].into_iter().chain(&one).chain(&other) {
-            prop_assert!(!shown(&ConnectionString::parse(uri)).is_empty());
-        }
-    }
-
     /// An encoded password comes back as it was and is not shown, whatever follows it.
     #[test]
     fn an_encoded_password_is_kept_and_hidden(

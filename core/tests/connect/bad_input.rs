@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bson::{Bson, Document, RawDocument};
-use cenote_core::connect::{AccessToken, Establish, Nonce, ProxyStep, ScramCache, Socks5, Step};
+use cenote_core::connect::{AccessToken, Establish, Nonce, ScramCache, Step};
 use cenote_core::uri::Mechanism;
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
@@ -51,39 +51,6 @@ proptest! {
     fn any_replies(uri in prop::sample::select(&URIS[..]), replies in prop::collection::vec(reply(), 1..5)) {
         let replies: Vec<_> = replies.iter().map(raw).collect();
         play(uri, &replies.iter().map(AsRef::as_ref).collect::<Vec<_>>());
-    }
-
-    #[test]
-    fn damaged_replies(
-        uri in prop::sample::select(&URIS[..]), reply in reply(),
-        flips in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..4),
-    ) {
-        let mut bytes = raw(&reply).into_bytes();
-        let inner = 4..bytes.len() - 1;
-        for (index, value) in flips {
-            let inner = &mut bytes[inner.clone()];
-            if !inner.is_empty() {
-                inner[index.index(inner.len())] = value;
-            }
-        }
-        play(uri, &[RawDocument::from_bytes(&bytes).expect("the frame is honest")]);
-    }
-
-    #[test]
-    fn any_proxy(bytes in prop::collection::vec(prop_oneof![0_u8..6, any::<u8>()], 0..40), piece in 1_usize..9) {
-        let mut socks5 = Socks5::new(&"db".parse().unwrap(), None).unwrap();
-        let mut pieces = bytes.chunks(piece);
-        for _ in 0..60 {
-            match socks5.next_step() {
-                Ok(ProxyStep::Send(_)) => {}
-                Ok(ProxyStep::Receive) => {
-                    let Some(piece) = pieces.next() else { return Ok(()) };
-                    prop_assert!(socks5.received(piece) <= piece.len());
-                }
-                Ok(ProxyStep::Connected) | Err(_) => return Ok(()),
-            }
-        }
-        prop_assert!(false, "it does not end");
     }
 }
 

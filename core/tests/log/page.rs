@@ -1,6 +1,6 @@
 //! Holds `docs/logging.md` to the code.
 //!
-//! How: the page is generated from the table of examples and compared with the file. After a wanted
+//! How: the page is generated from examples of all events and compared with the file. After a wanted
 //! change, `CENOTE_BLESS=1 cargo test -p cenote-core` rewrites the file, and the diff is the
 //! review.
 
@@ -10,9 +10,12 @@ use std::path::Path;
 use cenote_core::address::ServerAddress;
 use cenote_core::log::{Component, LogRecord, LogSettings, Selection};
 
-use super::rows::rows;
+use super::rows::events;
 use super::{client, shown};
 
+// PS-07, EV-02, EV-05, EV-28, LG-01, LG-02, LG-03, LG-04, LG-05, LG-06, LG-07, LG-09, LG-20, LG-21,
+// LG-22, LG-23, LG-24, LG-25, LG-26, LG-27, LG-28, LG-29, LG-30, LG-31, LG-32, LG-33, LG-37, LG-49,
+// LG-53, DU-08, SE-09, SS-17: keys, their order, values and the line.
 #[test]
 #[expect(clippy::disallowed_methods, reason = "a test is told by its environment to rewrite")]
 fn the_page_shows_what_the_code_writes() {
@@ -32,16 +35,16 @@ fn page() -> String {
     let mut page = introduction();
     let address: ServerAddress = "db1.example.com".parse().expect("an address");
     let mut section = Section::begin(&mut page, Component::Connection, "the events of pools");
-    for row in rows() {
-        section.show(&LogRecord::new(&row.event, &address, &LogSettings::default()));
+    for event in events() {
+        section.show(&LogRecord::new(&event, &address, &LogSettings::default()));
     }
     let about = "the events of topologies, and the heartbeats of monitors";
     let mut section = Section::begin(&mut page, Component::Topology, about);
-    client::visit_topology(&mut |record, _, _, _| section.show(record));
-    client::visit_heartbeats(&mut |record, _, _, _| section.show(record));
+    client::visit_topology(&mut |record| section.show(record));
+    client::visit_heartbeats(&mut |record| section.show(record));
     let about = "the selection of servers";
     let mut section = Section::begin(&mut page, Component::ServerSelection, about);
-    client::visit_selection(&mut |record, _, _, _| section.show(record));
+    client::visit_selection(&mut |record| section.show(record));
     page
 }
 

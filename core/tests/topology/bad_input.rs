@@ -56,18 +56,6 @@ fn a_set_that_changes_its_name() {
     assert_eq!(world.servers.len(), 1, "the other member stays");
 }
 
-// ST-16
-#[test]
-fn a_direct_connection_to_another_set() {
-    let mut world = World::new("mongodb://a/?replicaSet=rs&directConnection=true");
-    world.reply("a", &member("other", "primary", &["a:27017"]));
-    assert_eq!(
-        world.shown(),
-        "Single rs: a:27017: Unknown: hello: the server belongs to the replica set `other`, not to \
-         `rs`: correct the host or replicaSet"
-    );
-}
-
 // ST-09
 #[test]
 fn a_standalone_server_among_several() {
@@ -197,13 +185,4 @@ fn a_member_that_is_no_address_is_left_out() {
     let server = world.topology.description().server(&address("a")).unwrap().clone();
     assert_eq!(server.error.as_ref().map(ConnectionError::reason), None);
     assert_eq!(world.servers.len(), 1);
-}
-
-// ST-15
-#[test]
-fn a_server_that_was_never_named() {
-    let mut world = World::new("mongodb://a/?replicaSet=rs");
-    world.reply("stranger", &elected(&["stranger:27017"], 9, 9));
-    world.fail("stranger");
-    assert_eq!(world.shown(), "ReplicaSetNoPrimary rs: a:27017: Unknown: not checked yet");
 }

@@ -4,33 +4,6 @@ use cenote_core::topology::{Input, TopologyKind};
 
 use crate::topology::world::{World, address, elected, member, router, standalone};
 
-// ST-03
-#[test]
-fn one_seed_finds_the_others() {
-    let mut world = World::new("mongodb://a/?replicaSet=rs");
-    world.events.clear();
-    world.reply("a", &member("rs", "secondary", &["a:27017", "B:27017", "b:27017", "c:1"]));
-    assert_eq!(
-        world.shown(),
-        "ReplicaSetNoPrimary rs: a:27017: RSSecondary of rs; b:27017: Unknown: not checked yet; \
-         c:1: Unknown: not checked yet"
-    );
-    assert_eq!(
-        world.events,
-        [
-            "ServerDescriptionChanged a:27017",
-            "ServerOpening b:27017",
-            "ServerOpening c:1",
-            "TopologyDescriptionChanged"
-        ]
-    );
-    world.reply("b", &member("rs", "primary", &["a:27017", "b:27017"]));
-    assert_eq!(
-        world.shown(),
-        "ReplicaSetWithPrimary rs: a:27017: RSSecondary of rs; b:27017: RSPrimary of rs"
-    );
-}
-
 // ST-17
 #[test]
 fn a_step_down_and_an_election() {
@@ -105,20 +78,6 @@ fn closing_removes_every_server() {
     world.reply("a", &member("rs", "primary", &["a:27017"]));
     world.feed(Input::Close);
     assert!(world.servers.is_empty() && world.events.len() == 4, "{:?}", world.events);
-}
-
-// ST-04
-#[test]
-fn a_primary_that_does_not_list_itself_is_removed_with_the_reason() {
-    for (me, advice) in [("a:27017", "correct the configuration"), ("b:27017", "name it so")] {
-        let mut world = World::new("mongodb://a,b/?replicaSet=rs");
-        let mut reply = member("rs", "primary", &["b:27017"]);
-        reply.append(bson::cstr!("me"), me);
-        world.reply("a", &reply);
-        assert_eq!(world.servers.keys().map(ToString::to_string).collect::<Vec<_>>(), ["b:27017"]);
-        let reasons: Vec<_> = world.topology.description().excluded().collect();
-        assert!(reasons[0].1.to_string().contains(advice), "{me}: {reasons:?}");
-    }
 }
 
 // ST-18, SE-08

@@ -4,7 +4,6 @@ use std::sync::Arc;
 use bson::{RawDocument, RawDocumentBuf, rawdoc};
 use cenote_core::address::ServerAddress;
 use cenote_core::connect::{ClientMetadata, ConnectionDescription, Environment, EstablishOptions};
-use cenote_core::error::{ConnectionError, Stage};
 use cenote_core::monitor::{RoundTrip, ServerDescription};
 use cenote_core::pool::Instant;
 use cenote_core::topology::{
@@ -53,12 +52,6 @@ impl World {
     /// The number of the server that is or was there last.
     pub(crate) fn id_of(&self, server: &str) -> ServerId {
         self.ids.at(server).next().expect("one that none has in the end")
-    }
-
-    pub(crate) fn fail(&mut self, server: &str) {
-        let error = ConnectionError::network(Stage::Tcp, "refused");
-        let description = Arc::new(ServerDescription::unknown(error, None, Instant::ORIGIN));
-        self.feed(Input::Described { id: self.id_of(server), description });
     }
 
     /// As in `ReplicaSetWithPrimary rs: a:27017: RSPrimary of rs`.

@@ -66,14 +66,13 @@ pub(super) async fn forward(
     let end = {
         let (from_near, to_near) = near.split();
         let (from_far, to_far) = far.split();
-        let route = |way, unasked| Route { way, fault, cargo: &cargo, rules, unasked };
-        let upwards = route(Way::ToServer, None).forward(from_near, to_far);
-        let unasked = Some(rules.unasked.subscribe());
-        let downwards = route(Way::ToClient, unasked).forward(from_far, to_near);
+        let route = |way| Route { way, fault, cargo: &cargo, rules };
+        let upwards = route(Way::ToServer).forward(from_near, to_far);
+        let downwards = route(Way::ToClient).forward(from_far, to_near);
         if let Some(end) = lock(&cargo).end(fault) {
             Some(end)
         } else {
-            let mut ordered = Some(rules.end.subscribe());
+            let mut ordered = rules.end.subscribe();
             tokio::pin!(upwards, downwards);
             let by_itself = async {
                 tokio::select! {
@@ -110,15 +109,14 @@ async fn go_on(over: Option<End>, other: impl Future<Output = Option<End>>) -> O
 }
 
 /// The next order, if any may come.
-async fn next<T: Clone>(orders: &mut Option<broadcast::Receiver<T>>) -> T {
-    while let Some(receiver) = orders {
-        match receiver.recv().await {
+async fn next(orders: &mut broadcast::Receiver<End>) -> End {
+    loop {
+        match orders.recv().await {
             Ok(order) => return order,
             Err(RecvError::Lagged(_)) => {}
-            Err(RecvError::Closed) => *orders = None,
+            Err(RecvError::Closed) => return pending().await,
         }
     }
-    pending().await
 }
 
 /// One way.
@@ -127,24 +125,14 @@ struct Route<'a> {
     fault: ConnectionFault,
     cargo: &'a Mutex<Cargo>,
     rules: &'a Rules,
-    /// Bytes that the other side did not send.
-    unasked: Option<broadcast::Receiver<Vec<u8>>>,
 }
 
 impl Route<'_> {
     /// Until the connection ends as it was told to, or by itself (`None`).
-    async fn forward(mut self, mut from: ReadHalf<'_>, mut to: WriteHalf<'_>) -> Option<End> {
+    async fn forward(self, mut from: ReadHalf<'_>, mut to: WriteHalf<'_>) -> Option<End> {
         let mut buffer = vec![0; 16 * 1024];
         loop {
-            let read = tokio::select! {
-                read = from.read(&mut buffer) => read,
-                bytes = next(&mut self.unasked) => {
-                    if to.write_all(&bytes).await.is_err() {
-                        return Some(End::Reset);
-                    }
-                    continue;
-                }
-            };
+            let read = from.read(&mut buffer).await;
             self.rules.wait_until_whole().await;
             // A reset of one side resets the other.
             let Ok(read) = read else { return Some(End::Reset) };

@@ -2,10 +2,8 @@
 //! which byte, and how.
 //!
 //! It looks into nothing, so that it serves any protocol, TLS or not. Each connection has a
-//! [`ConnectionFault`], by a script or drawn by a seed. Besides, the network can be cut for all of them at once,
-//! and connections can be made to reach the server in another order than the one in which they came. Open
-//! connections can be ended while they are idle, sent bytes that nothing asked for, and given each other's
-//! replies.
+//! [`ConnectionFault`], by a script or drawn by a seed. Besides, the network can be cut for all of them at once.
+//! Open connections can be ended while they are idle, and given each other's replies.
 //!
 //! ```
 //! use cenote_endpoint::{Endpoint, ListenOptions, Settings};
@@ -67,7 +65,6 @@ struct Rules {
     holds_ends: watch::Sender<bool>,
     /// For the connections that are open.
     end: broadcast::Sender<End>,
-    unasked: broadcast::Sender<Vec<u8>>,
 }
 
 #[derive(Debug, Default)]
@@ -76,8 +73,6 @@ struct Orders {
     expected: VecDeque<ConnectionFault>,
     /// Draws the fates of the others.
     chance: Option<SplitMix>,
-    /// How many connections are waited for, to be let through backwards.
-    held: usize,
     /// How many pairs of connections are still to get each other's bytes.
     crossings: usize,
     /// What waits for another connection's bytes, and where those are wanted.
@@ -162,12 +157,6 @@ impl FaultProxy {
         self.rules.lock().chance = seed.map(SplitMix);
     }
 
-    /// The next so many connections reach the server backwards: the last of them first, once all are
-    /// there.
-    pub fn reorder(&self, count: usize) {
-        self.rules.lock().held = count;
-    }
-
     /// From now on nothing passes, and nothing is lost.
     pub fn cut(&self) {
         self.rules.is_cut.send_replace(true);
@@ -182,11 +171,6 @@ impl FaultProxy {
     pub fn end_all(&self, end: End) {
         // Without a connection there is no receiver.
         let _ = self.rules.end.send(end);
-    }
-
-    /// Sends these bytes to the client on every open connection, as if the server had.
-    pub fn send_unasked(&self, bytes: &[u8]) {
-        let _ = self.rules.unasked.send(bytes.to_vec());
     }
 
     /// What the server sends next on a connection waits until it sends something on another one, and each
@@ -237,44 +221,33 @@ impl Default for Rules {
             is_cut: watch::Sender::new(false),
             holds_ends: watch::Sender::new(false),
             end: broadcast::Sender::new(ORDERS),
-            unasked: broadcast::Sender::new(ORDERS),
         }
     }
 }
 
 impl Rules {
     async fn accept(self: Arc<Self>, listener: TcpListener, far: SocketAddr) {
-        let mut held = Vec::new();
         loop {
             // One that is gone already, or no descriptor for it: the next one may do, a little later.
             let Ok((near, _)) = listener.accept().await else {
                 sleep(PAUSE).await;
                 continue;
             };
-            let (fault, cargo, count) = self.receive();
-            held.push((near, fault, cargo));
-            if held.len() < count {
+            let (fault, cargo) = self.receive();
+            self.wait_until_whole().await;
+            // Here and not in a task of its own, so that the order is this one.
+            let Ok(far) = TcpStream::connect(far).await else {
+                // It was let in already, and cannot be refused any more.
+                forward::reset(&near);
                 continue;
-            }
-            self.lock().held = 0;
-            for (near, fault, cargo) in held.drain(..).rev() {
-                self.wait_until_whole().await;
-                // Here and not in a task of its own, so that the order is this one.
-                let Ok(far) = TcpStream::connect(far).await else {
-                    // It was let in already, and cannot be refused any more.
-                    forward::reset(&near);
-                    continue;
-                };
-                let rules = Arc::clone(&self);
-                tokio::spawn(
-                    async move { forward::forward(near, far, fault, cargo, &rules).await },
-                );
-            }
+            };
+            let rules = Arc::clone(&self);
+            tokio::spawn(async move { forward::forward(near, far, fault, cargo, &rules).await });
         }
     }
 
-    /// The fault of the next one, where to write down what passes, and how many have to be there.
-    fn receive(&self) -> (ConnectionFault, Arc<Mutex<Cargo>>, usize) {
+    /// The fault of the next one, and where to write down what passes.
+    fn receive(&self) -> (ConnectionFault, Arc<Mutex<Cargo>>) {
         let mut orders = self.lock();
         let cargo = Arc::<Mutex<Cargo>>::default();
         orders.connections += 1;
@@ -283,7 +256,7 @@ impl Rules {
         }
         let drawn = orders.chance.as_mut().map(ConnectionFault::draw);
         let fault = orders.expected.pop_front().or(drawn).unwrap_or_default();
-        (fault, cargo, orders.held)
+        (fault, cargo)
     }
 
     /// The bytes that a client gets instead of these.

@@ -23,16 +23,13 @@ on_all_runtimes!(
     another_protocol,
     tls_where_there_is_none_and_the_reverse,
     certificates_that_are_refused,
-    a_client_certificate_that_the_server_misses,
     a_tls_handshake_that_is_refused_for_a_while,
     a_wrong_password,
     one_bad_server_of_three,
     what_is_not_of_this_client,
-    a_host_that_is_named_twice,
     hosts_that_differ_only_in_case,
     wire_versions_that_change,
     a_name_that_forges_and_floods,
-    wire_versions_that_do_not_overlap,
 );
 
 const SOON: &str = "serverSelectionTimeoutMS=300";
@@ -150,20 +147,6 @@ fn tls_where_there_is_none_and_the_reverse(shell: Shell) {
     assert!(shown.starts_with("hello"), "{shown}");
 }
 
-/// The server says so while the reply to hello is awaited.
-fn a_client_certificate_that_the_server_misses(shell: Shell) {
-    let tls = TlsOptions { requires_client_certificate: true, ..TlsOptions::default() };
-    let options = ListenOptions { tls: Some(tls), ..ListenOptions::default() };
-    let endpoint = Endpoint::start(Settings::default(), options).expect("it starts");
-    let uri = endpoint.uri();
-    let (without, _) = uri.split_once("&tlsCertificateKeyFile=").expect("it is in there");
-    let (error, shown) = refused(shell, &format!("{without}&{SOON}"));
-    assert!(has_waited(&error), "{error}");
-    let reason = "TLS handshake: the server ended the TLS handshake: certificate_required";
-    assert_eq!(shown, reason);
-    assert!(error.to_string().contains("(give a certificate that the server accepts"), "{error}");
-}
-
 /// The error names what is wrong with a certificate.
 fn certificates_that_are_refused(shell: Shell) {
     for (certificate, word) in [
@@ -261,24 +244,6 @@ fn what_is_not_of_this_client(shell: Shell) {
     world.client.close();
 }
 
-// In SDAM's words.
-fn wire_versions_that_do_not_overlap(shell: Shell) {
-    for (wire_versions, text) in [
-        (
-            0..=7,
-            "reports wire version 7, but this version of Cenote requires at least 8 (MongoDB 4.2).",
-        ),
-        (99..=99, "requires wire version 99, but this version of Cenote only supports up to 25."),
-    ] {
-        let settings = Settings { wire_versions, ..Settings::default() };
-        let server = Endpoint::start(settings, ListenOptions::default()).expect("it starts");
-        let text = format!("Server at {} {text}", server.address());
-        let (error, shown) = refused(shell, &format!("mongodb://{}", server.address()));
-        assert!(is_incompatible(&error) && error.to_string().contains(&text), "{error}");
-        assert!(shown.ends_with(&text), "{shown}");
-    }
-}
-
 /// The name of a replica set is the server's, and comes before it has to prove anything.
 fn a_name_that_forges_and_floods(shell: Shell) {
     let forged = "rs0\r\n2026-11-22 ERROR root logged in\u{1b}[31m\u{202e}".to_owned();
@@ -337,27 +302,6 @@ async fn a_mechanism_that_is_not_supported_is_refused_before_any_connection() {
         let error = error.expect("it fails");
         assert!(error.contains("GSSAPI"), "{error}");
     }
-}
-
-/// With the same texts on all runtimes.
-#[tokio::test]
-async fn options_that_contradict_each_other() {
-    let error = cenote_tokio::Client::new("mongodb://db/?minPoolSize=3&maxPoolSize=2")
-        .expect_err("it fails");
-    let same =
-        cenote_mio::Client::new("mongodb://db/?minPoolSize=3&maxPoolSize=2").expect_err("it fails");
-    assert!(error.to_string().contains("minPoolSize"), "{error}");
-    assert_eq!(error.to_string(), same.to_string());
-}
-
-/// The same host twice is one server.
-// SD-07
-fn a_host_that_is_named_twice(shell: Shell) {
-    let only = standalone();
-    let world = World::of(shell, &[&only, &only], "");
-    world.ping();
-    assert_eq!(world.client.servers().len(), 1);
-    world.client.close();
 }
 
 /// In the connection string, in SRV records and in what members say: one server, whose name is in lower case.

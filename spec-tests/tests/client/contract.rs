@@ -1,10 +1,9 @@
 //! What SDAM makes of an application's failures.
 
 use std::thread;
-use std::time::{Duration, Instant};
 
 use bson::{RawDocumentBuf, rawdoc};
-use cenote_core::client::{ClientError, Selector};
+use cenote_core::client::Selector;
 use cenote_core::connect::ServerKind;
 use cenote_core::pool::Status;
 use cenote_endpoint::{
@@ -15,7 +14,6 @@ use crate::shells::{Shell, on_all_runtimes};
 use crate::world::{World, commands, fail_point, member, standalone, until_so};
 
 on_all_runtimes!(
-    a_network_error,
     an_error_that_the_monitor_knows_of,
     description_and_pool_change_together,
     a_server_that_is_selected_has_a_ready_pool,
@@ -26,28 +24,6 @@ on_all_runtimes!(
 
 fn find() -> RawDocumentBuf {
     rawdoc! { "find": "birds" }
-}
-
-// INT-01, ER-22, SD-26, SD-27, SD-28: a network error marks the server Unknown, clears its pool without an interrupt,
-// cancels the check in progress; and the next request waits for half a second and not for a
-// heartbeat.
-fn a_network_error(shell: Shell) {
-    let only = member(Role::Primary);
-    let uri = "heartbeatFrequencyMS=600000&serverSelectionTimeoutMS=20000";
-    let world = World::of(shell, &[&only], uri);
-    world.ping();
-    fail_point(&only, rawdoc! { "failCommands": ["find"], "closeConnection": true }, 1);
-    let error = world.command(&find()).expect_err("it fails");
-    assert!(matches!(error, ClientError::Operation(_)), "{error}");
-    assert!(error.is_retryable());
-    assert_eq!(world.kinds(), [None]);
-    world.until_told("ConnectionPoolCleared", 1);
-    assert_eq!(world.interrupts(), 0);
-    let begin = Instant::now();
-    assert!(world.command(&find()).is_ok());
-    assert!(begin.elapsed() < Duration::from_secs(20));
-    world.until("reported", |world| world.server_events().contains(&"ServerHeartbeatFailed"));
-    world.client.close();
 }
 
 // SD-04, SD-05, CLR-15: when an error is returned, the server is Unknown and its pool is paused. Callers that

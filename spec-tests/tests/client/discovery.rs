@@ -1,7 +1,7 @@
 //! One seed, and the servers that it leads to.
 
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bson::rawdoc;
 use cenote_core::address::ServerAddress;
@@ -20,12 +20,10 @@ on_all_runtimes!(
     one_seed_finds_the_others,
     a_member_that_is_not_known_yet_is_waited_for,
     members_come_and_go,
-    a_step_down_is_found_at_once,
     the_primary_is_lost,
     an_operation_finds_the_step_down,
     the_primary_that_was_elected_last_is_believed,
     an_error_of_a_primary_that_is_not_believed,
-    a_direct_connection_finds_no_others,
     the_seed_has_another_name,
     several_standalone_servers,
     a_router_among_members,
@@ -119,27 +117,6 @@ fn members_come_and_go(shell: Shell) {
 }
 
 // ST-17
-fn a_step_down_is_found_at_once(shell: Shell) {
-    let set = three();
-    let world = World::of(shell, &[&set[1]], &format!("replicaSet=rs0&{SLOW}"));
-    until_three(&world);
-    for (from, to) in [(0, 2), (2, 1), (1, 0), (0, 1)] {
-        let begin = Instant::now();
-        set[from].with(Server::step_down);
-        set[to].with(Server::step_up);
-        world.until("elected", |world| {
-            kind_of(world, &set[to]) == Some(ServerKind::RsPrimary)
-                && kind_of(world, &set[from]) == Some(ServerKind::RsSecondary)
-        });
-        world.ping();
-        assert!(begin.elapsed() < Duration::from_secs(20), "{:?}", begin.elapsed());
-    }
-    assert_eq!(world.count("ConnectionPoolCleared"), 0);
-    assert_eq!(world.count("ConnectionPoolCreated"), 3);
-    world.client.close();
-}
-
-// ST-17
 fn the_primary_is_lost(shell: Shell) {
     let set = three();
     let world = World::of(shell, &[&set[0]], "replicaSet=rs0&heartbeatFrequencyMS=500");
@@ -213,17 +190,6 @@ fn an_error_of_a_primary_that_is_not_believed(shell: Shell) {
     assert!(shown.contains("code 10107"), "{shown}");
     drop(connection);
     world.client.close();
-}
-
-// ST-01
-fn a_direct_connection_finds_no_others(shell: Shell) {
-    let set = three();
-    let world = World::of(shell, &[&set[1]], "directConnection=true");
-    world.until_all_known();
-    world.ping();
-    assert_eq!(world.kinds(), [Some(ServerKind::RsSecondary)]);
-    world.client.close();
-    [&set[0], &set[2]].iter().for_each(|other| assert_eq!(crate::world::open(other), 0));
 }
 
 /// The set knows the seed by another address, which is used instead.

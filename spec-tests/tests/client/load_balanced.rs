@@ -13,8 +13,6 @@ on_all_runtimes!(
     no_monitors_and_ready_at_once,
     a_cursor_is_pinned,
     a_cursor_stays_pinned_after_an_error,
-    cursors_and_transactions_keep_connections,
-    a_failure_clears_one_service,
     nothing_is_pinned_to_a_server,
 );
 
@@ -102,32 +100,6 @@ fn a_cursor_stays_pinned_after_an_error(shell: Shell) {
         assert_eq!(events[events.len() - 2..], ["ConnectionCheckedIn", "ConnectionClosed"]);
         assert_eq!(world.count("ConnectionCheckedOut"), closed + 1);
     }
-    world.client.close();
-}
-
-// ER-06, LB-06: the error of a wait-queue timeout says what holds the connections.
-fn cursors_and_transactions_keep_connections(shell: Shell) {
-    let endpoint = balanced();
-    let options = "loadBalanced=true&maxPoolSize=2&waitQueueTimeoutMS=1000";
-    let world = World::of(shell, &[&endpoint], options);
-    let pin = |purpose| world.client.pin(&Selector::Primary, purpose).expect("a connection");
-    let (_cursor, _transaction) = (pin(Purpose::Cursor), pin(Purpose::Transaction));
-    let error = world.client.check_out(&Selector::Primary).expect_err("all are in use");
-    let expected = "maxPoolSize: 2, connections in use by cursors: 1, connections in use by \
-                    transactions: 1, connections in use by other operations: 0";
-    assert!(error.to_string().contains(expected), "{error}");
-}
-
-// LB-22: a failure clears one service, and the pool stays ready.
-fn a_failure_clears_one_service(shell: Shell) {
-    let endpoint = balanced();
-    let world = World::of(shell, &[&endpoint], "loadBalanced=true");
-    fail_point(&endpoint, rawdoc! { "failCommands": ["find"], "closeConnection": true }, 1);
-    assert!(world.command(&rawdoc! { "find": "birds" }).is_err());
-    world.until_told("ConnectionPoolCleared", 1);
-    assert_eq!(world.kinds(), [Some(ServerKind::LoadBalancer)]);
-    world.ping();
-    world.until_told("ConnectionPoolReady", 1);
     world.client.close();
 }
 

@@ -37,7 +37,6 @@ on_all_runtimes!(
     a_driver_authenticates_again_itself,
     scram_authenticates_again_too,
     calls_are_apart,
-    nothing_shows_a_token,
 );
 
 const GOOD: &str = "hunter2good";
@@ -514,19 +513,4 @@ fn with_servers_of_srv_records() {
         let client = builder.resolve().await.expect("it is found").build().expect("good options");
         client.command("zoo", &count).await.expect("it is logged in");
     });
-}
-
-// OI-13
-fn nothing_shows_a_token(shell: Shell) {
-    let world = world(shell, &[GOOD, "hunter2bad"]);
-    let connection = world.client.check_out(&Selector::Primary).expect("it is logged in");
-    let mut shown = format!("{:?}", connection);
-    drop(connection);
-    world.fail("count", 391, 1);
-    let error = world.count().expect_err("the token is bad");
-    shown.push_str(&format!("{error} {error:?} {error:#?}"));
-    let servers = world.client.servers();
-    shown.push_str(&format!("{servers:?} {:?}", world.endpoint));
-    assert!(!shown.contains("hunter2"), "{shown}");
-    world.client.close();
 }

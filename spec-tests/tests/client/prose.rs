@@ -148,7 +148,7 @@ fn cmap_5_a_connection_that_fails_fails_its_check_out(shell: Shell) {
     world.client.close();
 }
 
-// PRD-05, SD-02, SD-40, HS-20
+// PCR-01, PRD-05, SD-02, SD-40, HS-20
 // SD-09: "Connection Pool Management" of SDAM's prose tests. Polled: of a server that streams, the
 // next command is one for a round-trip time, whose failure means nothing (SD-42).
 fn sdam_heartbeats_make_pools_ready_and_clear_them(shell: Shell) {

@@ -20,7 +20,6 @@ on_all_runtimes!(
     a_standalone_server_that_becomes_an_arbiter,
     two_monitoring_sockets_a_server,
     a_change_of_primary,
-    what_is_told_of_a_server,
     what_selects_a_server_is_shown,
 );
 
@@ -132,33 +131,6 @@ fn a_change_of_primary(shell: Shell) {
     drop(connection);
     assert_eq!(world.count("ConnectionPoolCleared"), 0);
     world.client.close();
-}
-
-// PCR-01, SE-06, SD-09: the pool is ready after the first heartbeat, and each check ends.
-fn what_is_told_of_a_server(shell: Shell) {
-    let only = member(Role::Primary);
-    let world = World::of(shell, &[&only], "");
-    world.ping();
-    world.until("reported", |world| {
-        world.server_events().len() >= 8 && world.pool_events().len() >= 2
-    });
-    let told = world.server_events();
-    let expected = [
-        "TopologyOpening",
-        "TopologyDescriptionChanged",
-        "ServerOpening",
-        "ServerHeartbeatStarted",
-        "ServerHeartbeatSucceeded",
-        "ServerDescriptionChanged",
-        "TopologyDescriptionChanged",
-        "ServerHeartbeatStarted",
-    ];
-    assert_eq!(told[..8], expected);
-    let pool = world.pool_events();
-    assert_eq!(pool[..2], ["ConnectionPoolCreated", "ConnectionPoolReady"]);
-    world.client.close();
-    let told = world.server_events();
-    assert!(told.ends_with(&["ServerClosed", "TopologyDescriptionChanged", "TopologyClosed"]));
 }
 
 /// Role, set, round trip and tags of each server: by `servers`, and by the error when none fits.

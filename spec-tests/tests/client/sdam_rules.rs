@@ -123,6 +123,7 @@ impl Story {
         match told {
             Event::TopologyDescriptionChanged { previous, new } => {
                 if self.told == 1 {
+                    // SE-04
                     let is_empty = previous.servers().len() == 0;
                     let is_unknown = previous.kind == TopologyKind::Unknown && is_empty;
                     self.demand(is_unknown, event, "the first previous description is Unknown");

@@ -7,18 +7,16 @@ use std::time::{Duration, Instant};
 use bson::{RawDocumentBuf, rawdoc};
 use cenote_core::client::{ClientError, SelectionError, Selector, TimeLimit};
 use cenote_core::error::{OperationError, RetryWrites};
-use cenote_endpoint::{Endpoint, Fault, ListenOptions, Script, Server, Settings, User};
+use cenote_endpoint::{Endpoint, Fault, ListenOptions, Script, Settings, User};
 use cenote_shell::connection::operation::OperationOptions;
 
 use crate::shells::{Shell, on_all_runtimes};
 use crate::world::{World, standalone, tell};
 
 on_all_runtimes!(
-    a_silent_server_ends_a_command_in_time,
     selection_ends_at_the_first_of_both_timeouts,
     the_time_is_for_selection_check_out_and_command_together,
     selection_and_check_out_have_the_smaller_timeout,
-    a_call_has_a_timeout_of_its_own,
     a_timeout_error_shows_what_timed_out,
     a_command_needs_the_round_trip_that_the_monitor_has_measured,
     monitors_have_no_operation_timeout,
@@ -54,22 +52,6 @@ fn silent(endpoint: &Endpoint, command: &str) {
     tell(endpoint, |server, now| {
         server.set_fault(now, Script::new(Fault::Stall).at_command(command, 0));
     });
-}
-
-// CS-12, CS-15, CS-17: what a caller is promised.
-fn a_silent_server_ends_a_command_in_time(shell: Shell) {
-    let only = standalone();
-    let world = World::of(shell, &[&only], "timeoutMS=1000");
-    world.ping();
-    silent(&only, "ping");
-    let error = took(MS(1_000), || world.command(&a_ping()).expect_err("it is silent"));
-    let ClientError::TimedOut { limit, .. } = &error else { panic!("{error}") };
-    assert_eq!(*limit, TimeLimit::Operation(MS(1_000)));
-    world.until_told("ConnectionClosed", 1);
-    tell(&only, Server::clear_faults);
-    world.ping();
-    assert_eq!((world.count("ConnectionCreated"), world.count("ConnectionPoolCleared")), (2, 0));
-    world.client.close();
 }
 
 fn limit_of(error: &ClientError) -> Option<TimeLimit> {
@@ -160,31 +142,6 @@ fn selection_and_check_out_have_the_smaller_timeout(shell: Shell) {
         assert_eq!(world.count("ConnectionPoolCleared"), 0, "{options}");
         world.client.close();
     }
-}
-
-fn a_call_has_a_timeout_of_its_own(shell: Shell) {
-    let only = standalone();
-    let (short, long) =
-        (World::of(shell, &[&only], "timeoutMS=100"), World::of(shell, &[&only], ""));
-    long.ping();
-    let options = OperationOptions::new();
-    slow(&only, "ping", 300);
-    for longer in [options.with_timeout(MS(0)), options.with_timeout(MS(20_000))] {
-        let reply = short.client.command_with("admin", &a_ping(), longer);
-        reply.expect("enough time");
-    }
-    for shorter in [options.with_timeout(MS(100)), options.with_deadline(Instant::now() + MS(400))]
-    {
-        silent(&only, "ping");
-        let error = long.client.command_with("admin", &a_ping(), shorter).expect_err("too little");
-        assert!(matches!(error, ClientError::TimedOut { .. }), "{error}");
-    }
-    // A deadline in the past: neither a connection nor a server is waited for.
-    let past = options.with_deadline(Instant::now());
-    let error = long.client.command_with("admin", &a_ping(), past).expect_err("it is over");
-    assert!(error.is_timeout(), "{error}");
-    short.client.close();
-    long.client.close();
 }
 
 // CS-15: its text has the text of the cause, and its source is the cause.

@@ -17,7 +17,6 @@ use crate::world::{World, join, member, standalone, three, until_open, until_so}
 
 on_all_runtimes!(
     everything_is_told_in_its_order,
-    a_removed_server_is_told_to_be_closed,
     two_clients_have_two_topologies,
     a_subscriber_may_use_the_client,
     a_subscriber_that_panics_affects_nothing_else,
@@ -80,25 +79,6 @@ fn what_a_check_finds_comes_after_its_end(world: &World) {
             assert!(has_ended, "event {at}, {event}, after {before:?}");
         }
     });
-}
-
-fn a_removed_server_is_told_to_be_closed(shell: Shell) {
-    let [a, b] = [member(Role::Primary), member(Role::Secondary)];
-    join(&[&a, &b]);
-    let world = World::of(shell, &[&a], "replicaSet=rs0");
-    world.until("both", |world| world.kinds().len() == 2 && world.kinds()[1].is_some());
-    join(&[&a]);
-    world.until("closed", |world| world.server_events().contains(&"ServerClosed"));
-    let closed = world.seen_by(|_, told| {
-        told.iter().find_map(|told| {
-            let SdamEvent::Topology(told) = told else { return None };
-            let Event::ServerClosed { address } = &told.event else { return None };
-            Some(address.to_string())
-        })
-    });
-    assert_eq!(closed, Some(b.address().to_string()));
-    until_open(&b, 0);
-    world.client.close();
 }
 
 // SE-07
@@ -287,33 +267,6 @@ fn a_subscriber_blocks(mode: &str) {
     drop(leave);
     client.close();
     set.iter().for_each(|endpoint| until_open(endpoint, 0));
-}
-
-/// On the thread of the loop, which `close` would wait for.
-#[test]
-fn on_mio_a_subscriber_may_close_the_client() {
-    let only = member(Role::Primary);
-    let client: Arc<Mutex<Option<cenote_mio::Client>>> = Arc::default();
-    let (told, telling) = channel();
-    let of_subscriber = Arc::clone(&client);
-    let builder = cenote_mio::Client::builder(&only.uri()).expect("a connection string");
-    let made = builder
-        .on_topology_event(move |event| {
-            let client = of_subscriber.lock().expect("no panic").clone();
-            if let Some(client) = client {
-                client.close();
-            }
-            let _ = told.send(event.event.name());
-        })
-        .build()
-        .expect("good options");
-    *client.lock().expect("no panic") = Some(made.clone());
-    only.with(Server::step_down);
-    let long = Duration::from_secs(30);
-    while telling.recv_timeout(long).expect("it came back") != "TopologyClosed" {}
-    client.lock().expect("no panic").take();
-    made.close();
-    until_open(&only, 0);
 }
 
 /// When a server goes, before its pool is closed; subscribers of the pool use the client, too.

@@ -5,7 +5,6 @@ use std::time::{Duration, Instant};
 
 use bson::rawdoc;
 use cenote_core::client::Selector;
-use cenote_core::connect::ServerKind;
 use cenote_core::error::OperationError;
 use cenote_endpoint::{
     Ending, Endpoint, Fault, ListenOptions, ReplicaSet, Role, Script, Server, Settings, Topology,
@@ -13,14 +12,12 @@ use cenote_endpoint::{
 };
 
 use crate::shells::{Shell, on_all_runtimes};
-use crate::world::{SOON, World, fail_point, member, standalone, tell, three};
+use crate::world::{SOON, World, fail_point, member, standalone, tell};
 
 on_all_runtimes!(
     a_server_that_stalls,
-    a_server_that_dies_and_returns,
     a_known_server_is_asked_again_at_once,
     a_server_that_restarts,
-    who_waits_for_a_server_has_it_checked,
     a_requested_check_does_not_wait_for_the_heartbeat,
     troubles_that_pass,
     a_login_that_is_refused_for_a_moment,
@@ -50,31 +47,6 @@ fn a_server_that_stalls(shell: Shell) {
     world.client.close();
 }
 
-// SD-40: killed, it is Unknown, visibly so; back again, it is found within a heartbeat.
-fn a_server_that_dies_and_returns(shell: Shell) {
-    let set = three();
-    let world = World::of(shell, &[&set[0], &set[1], &set[2]], &format!("replicaSet=rs0&{SOON}"));
-    world.ping();
-    world.until_all_known();
-    tell(&set[0], |server, now| {
-        server.set_fault(now, Script::new(Fault::Refuse));
-        server.break_connections(now, Ending::Reset, None);
-    });
-    world.until("Unknown", |world| world.kinds()[0].is_none());
-    world
-        .until("refused", |world| world.error_of(0).is_some_and(|error| error.contains("refused")));
-    // The others do not mind.
-    assert!(world.kinds()[1..].iter().all(|&kind| kind == Some(ServerKind::RsSecondary)));
-    assert!(world.client.check_out(&Selector::Secondary).is_ok());
-    let others = [set[1].address().to_string(), set[2].address().to_string()];
-    let cleared = world.addresses_of("ConnectionPoolCleared");
-    assert!(cleared.iter().all(|address| !others.contains(address)), "{cleared:?}");
-    tell(&set[0], Server::clear_faults);
-    world.ping();
-    assert_eq!(world.kinds()[0], Some(ServerKind::RsPrimary));
-    world.client.close();
-}
-
 // SM-06: without a request for it, and long before the next heartbeat.
 fn a_known_server_is_asked_again_at_once(shell: Shell) {
     let only = member(Role::Primary);
@@ -97,23 +69,6 @@ fn a_server_that_restarts(shell: Shell) {
         after.is_some() && after.map(|it| it.process_id) != before.map(|it| it.process_id)
     });
     world.ping();
-    world.client.close();
-}
-
-// SS-15, SM-05: a request for a server triggers a check, and does not wait for the next heartbeat.
-fn who_waits_for_a_server_has_it_checked(shell: Shell) {
-    let only = standalone();
-    tell(&only, |server, now| {
-        server.set_fault(now, Script::new(Fault::Refuse));
-    });
-    let world = World::of(shell, &[&only], "heartbeatFrequencyMS=600000&connectTimeoutMS=5000");
-    world.until("refused", |world| world.error().is_some());
-    let begin = Instant::now();
-    thread::scope(|scope| {
-        scope.spawn(|| world.ping());
-        tell(&only, Server::clear_faults);
-    });
-    assert!(begin.elapsed() < Duration::from_secs(60));
     world.client.close();
 }
 

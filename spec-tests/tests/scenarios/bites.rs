@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::{array, scenario, verdict};
 
 /// A scenario that passes, how to spoil it, and what the runner must say to that.
-type Bite = (&'static str, fn(&mut Value), &'static [&'static str]);
+pub(crate) type Bite = (&'static str, fn(&mut Value), &'static [&'static str]);
 
 const BITES: &[Bite] = &[
     (

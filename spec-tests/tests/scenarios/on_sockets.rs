@@ -11,17 +11,10 @@ use cenote::formats::{
 };
 use serde_json::{Value, json};
 
+use crate::bites::Bite;
+use crate::{folder, scenario};
+
 const SHELLS: [Target; 3] = Target::SHELLS;
-
-fn folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios/cmap")
-}
-
-fn scenario(name: &str) -> Value {
-    let ends = ["json", "yml"].map(|end| folder().join(name).with_extension(end));
-    let path = ends.iter().find(|path| path.is_file()).expect("one of the scenarios");
-    Document::read(path).expect("it can be read").into_value()
-}
 
 /// The only verdict of a document.
 fn verdict(document: Value, target: Target) -> Verdict {
@@ -32,10 +25,6 @@ fn verdict(document: Value, target: Target) -> Verdict {
     );
     let [Outcome { verdict, .. }] = outcomes.expect("still a test").try_into().expect("one test");
     verdict
-}
-
-fn array<'a>(document: &'a mut Value, key: &str) -> &'a mut Vec<Value> {
-    document[key].as_array_mut().expect("a list")
 }
 
 #[test]
@@ -125,54 +114,12 @@ fn by_subject(events: Vec<Value>) -> BTreeMap<String, Vec<String>> {
     subjects
 }
 
-/// A scenario that passes, how to spoil it, and what the runner must say to that.
-type Bite = (&'static str, fn(&mut Value), &'static [&'static str]);
-
+/// What the core has no sockets, no real time, and no subscriber of its own for.
 const BITES: &[Bite] = &[
-    (
-        "close-fails-waiters", // wrong order
-        |document| array(document, "events").swap(9, 10),
-        &["event 9: type: expected \"ConnectionPoolClosed\", saw \"ConnectionCheckOutFailed\""],
-    ),
-    (
-        "close-fails-waiters", // an event that the file lacks at the end
-        |document| drop(array(document, "events").pop()),
-        &["event 12: expected nothing more, saw {", "ConnectionClosed", "  12: {"],
-    ),
-    (
-        "close-fails-waiters", // an event that never comes
-        |document| array(document, "events").push(json!({ "type": "ConnectionPoolReady" })),
-        &["event 13: expected {\"type\":\"ConnectionPoolReady\"}, but nothing more came"],
-    ),
-    (
-        "close-fails-waiters", // wrong reason
-        |document| document["events"][8]["reason"] = json!("timeout"),
-        &["event 8: reason: expected \"timeout\", saw \"poolClosed\""],
-    ),
-    (
-        "interrupt-in-use", // a service where there is none
-        |document| document["events"][5]["serviceId"] = json!(42),
-        &["event 5: serviceId: expected any value, saw nothing"],
-    ),
     (
         "close-fails-waiters", // another address than the endpoint's
         |document| document["events"][0]["address"] = json!("elsewhere:27017"),
         &["event 0: address: expected \"elsewhere:27017\", saw \"127.0.0.1:"],
-    ),
-    (
-        "close-fails-waiters", // wrong message
-        |document| document["error"]["message"] = json!("Attempted"),
-        &["error: message: expected \"Attempted\", saw \"Attempted to check out a connection"],
-    ),
-    (
-        "close-fails-waiters", // an error that is not expected
-        |document| document["error"] = Value::Null,
-        &["expected no error, saw PoolClosedError: Attempted to check out"],
-    ),
-    (
-        "close-fails-waiters", // an error of a thread that is not waited for
-        |document| drop(array(document, "operations").pop()),
-        &["expected an error {", "saw none"],
     ),
     (
         "close-fails-waiters", // waiting for too many events; those that are ignored count
@@ -214,11 +161,6 @@ const BITES: &[Bite] = &[
         "log-stand-in-less-severe", // levels that tracing does not have
         |document| drop(document.as_object_mut().expect("a map").remove("notOn")),
         &["log.levels: the levels of `tracing` are fixed"],
-    ),
-    (
-        "interrupt-in-use", // an operation that cannot be done
-        |document| document["operations"][3] = json!({ "name": "checkIn", "connection": "held" }),
-        &["nothing is checked out as held at present"],
     ),
 ];
 

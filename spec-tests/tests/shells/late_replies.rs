@@ -35,9 +35,6 @@ on_all_runtimes!(
     no_reply_goes_to_another_command,
     a_stream_of_replies_is_not_waited_for,
     a_clear_ends_the_wait,
-    a_close_ends_the_wait,
-    without_the_option_a_timeout_costs_the_connection,
-    a_connection_that_its_user_marks_is_closed,
     warm_up_waits_for_a_late_reply,
 );
 
@@ -353,47 +350,6 @@ fn a_clear_ends_the_wait(shell: Shell) {
     assert_eq!((closed(&events, 1), ends(&events, 1)), (vec!["stale".to_owned()], vec!["error"]));
     pool.ready();
     ping(&pool);
-}
-
-fn a_close_ends_the_wait(shell: Shell) {
-    let endpoint = plain();
-    let (pool, events) = pool(shell, &endpoint.uri(), "maxPoolSize=1");
-    silent(&endpoint);
-    time_out(&pool, MS(300));
-    let waiting = waiting(&pool, &events);
-    // It waits until the socket is closed.
-    pool.close();
-    let error = waiting.join().expect("no panic");
-    assert!(matches!(error, CheckOutError::PoolClosed), "{error:?}");
-    assert_eq!(closed(&events, 1), ["poolClosed"]);
-    assert_eq!(pool.snapshot().total, 0);
-}
-
-fn without_the_option_a_timeout_costs_the_connection(shell: Shell) {
-    let endpoint = plain();
-    let (pool, events) = crate::world::pool(shell, &with(&endpoint.uri(), "maxPoolSize=1"));
-    block_ping(&endpoint, 1_500);
-    time_out(&pool, MS(300));
-    assert_eq!(closed(&events, 1), ["error"]);
-    assert!(ping(&pool) < MS(10_000));
-    assert_eq!(pool.snapshot().connections_created, 2);
-    assert_eq!(count(&events, "ConnectionPendingResponseStarted"), 0);
-}
-
-/// What a driver says of its connection is final.
-fn a_connection_that_its_user_marks_is_closed(shell: Shell) {
-    let endpoint = plain();
-    let (pool, events) = pool(shell, &endpoint.uri(), "maxPoolSize=1");
-    block_ping(&endpoint, 1_500);
-    let mut connection = pool.check_out().expect("a connection");
-    let options = OperationOptions::new().with_timeout(MS(300));
-    connection.command_with("admin", &a_ping(), options).expect_err("it is late");
-    let says = "the driver is in doubt";
-    connection.mark_errored(ConnectionError::protocol(Stage::Operation, says));
-    drop(connection);
-    assert_eq!(closed(&events, 1), ["error"]);
-    let snapshot = pool.snapshot();
-    assert_eq!((snapshot.total, snapshot.pending_response), (0, 0));
 }
 
 /// Its own check-outs wait for late replies, which is not in vain.

@@ -18,7 +18,6 @@ on_all_runtimes!(
     a_command_error_keeps_the_whole_reply,
     a_protocol_violation_closes_the_connection,
     a_socket_timeout,
-    a_silent_peer_times_out,
     a_large_command_and_a_large_reply,
     the_pool_recovers_from_a_restart,
 );
@@ -126,23 +125,6 @@ fn a_socket_timeout(shell: Shell) {
     let OperationError::Connection(error) = error else { panic!("{error}") };
     let after = Duration::from_secs(2);
     assert_eq!(error.kind(), &Kind::NetworkTimeout { after }, "{error}");
-}
-
-/// Half-open: the server is gone without a word, and apparently its sockets with it.
-fn a_silent_peer_times_out(shell: Shell) {
-    for endpoint in [plain(), tls(Settings::default())] {
-        let (pool, events) = pool(shell, &with(&endpoint.uri(), "socketTimeoutMS=1000"));
-        assert!(ping(&pool));
-        endpoint.with(|server, now| server.break_connections(now, Ending::Stall, None));
-        let mut connection = pool.check_out().expect("it works");
-        let error = connection.command("admin", &rawdoc! { "ping": 1 }).expect_err("it fails");
-        let OperationError::Connection(error) = error else { panic!("{error}") };
-        assert!(error.is_timeout(), "{error}");
-        drop(connection);
-        assert_eq!(closed(&events, 1), ["error"]);
-        assert!(ping(&pool), "and a new one works");
-        pool.close();
-    }
 }
 
 /// More than the sockets' buffers hold, so that both sides wait in between.

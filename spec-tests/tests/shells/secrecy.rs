@@ -23,7 +23,6 @@ on_all_runtimes!(
     scram_leaves_no_password_in_memory,
     oidc_leaves_no_token_in_memory,
     aws_leaves_no_key_in_memory,
-    no_trace_has_a_token,
 );
 
 /// Only this part of it is looked for: it is also in a buffer that became too small, and behind what
@@ -94,25 +93,6 @@ fn use_keys(shell: Shell, uri: &str, masked: String) {
     let client = shell.build_client(uri, setup).expect("good options");
     client.command("zoo", &rawdoc! { "count": "birds" }).expect("it is logged in");
     client.close();
-}
-
-/// Neither if the server accepts it, nor if it does not.
-fn no_trace_has_a_token(shell: Shell) {
-    let access_tokens = vec![Accepted::new(PASSWORD, "robot")];
-    let endpoint = tls(Settings { auth: true, access_tokens, ..Settings::default() });
-    let uri = with(&endpoint.uri(), "authMechanism=MONGODB-OIDC");
-    for token in [PASSWORD, "hunter2hunter2"] {
-        let folder = tempfile::tempdir().expect("a folder");
-        let path = folder.path().join("pool.bson");
-        let callback = move |_: &TokenRequest| Ok(AccessToken::new(token));
-        let pool = pool_with_tokens(shell, &uri, callback, Some(path.as_path().into()));
-        assert_eq!(pool.check_out().is_ok(), token == PASSWORD);
-        pool.close();
-        pool.end_recording().expect("a whole trace");
-        let trace = fs::read(&path).expect("a trace");
-        assert!(trace.len() > 100);
-        assert!(!trace.windows(token.len()).any(|window| window == token.as_bytes()));
-    }
 }
 
 /// Of its text only, before anything else uses the memory again.

@@ -26,7 +26,6 @@ on_all_runtimes!(
     the_server_gets_the_rest_of_the_time,
     the_servers_own_timeout_is_one,
     a_wait_for_a_connection_ends_in_time,
-    the_older_timeouts_give_way,
     a_handshake_ends_in_time,
     handshakes_that_take_longer_than_a_caller_waits,
     a_silent_resolver_and_proxy_end_in_time,
@@ -260,39 +259,6 @@ fn a_wait_for_a_connection_ends_in_time(shell: Shell) {
     drop(held);
     assert!(ping(&pool));
     assert_eq!((accounted(&pool), pool.snapshot().generation), ((1, 1), 0));
-}
-
-// CS-01, CS-06, CS-07.
-fn the_older_timeouts_give_way(shell: Shell) {
-    let endpoint = plain();
-    for options in ["timeoutMS=2000&waitQueueTimeoutMS=20", "timeoutMS=0&waitQueueTimeoutMS=20"] {
-        let uri = with(&endpoint.uri(), &format!("maxPoolSize=1&{options}"));
-        let (pool, _) = pool(shell, &uri);
-        let held = pool.check_out().expect("a connection");
-        thread::scope(|scope| {
-            let waiting = scope.spawn(|| pool.check_out().map(drop));
-            thread::sleep(MS(100));
-            drop(held);
-            waiting.join().expect("no panic").expect("it was not too late");
-        });
-    }
-    // Without timeoutMS it is in force.
-    let (pool, _) = pool(shell, &with(&endpoint.uri(), "maxPoolSize=1&waitQueueTimeoutMS=500"));
-    let held = pool.check_out().expect("a connection");
-    let Err(error) = took_at_least(MS(500), || pool.check_out()) else { panic!("it is held") };
-    assert!(error.is_timeout(), "{error}");
-    drop(held);
-    for (options, is_in_time) in [
-        ("timeoutMS=60000&socketTimeoutMS=1000", true),
-        ("timeoutMS=0&socketTimeoutMS=1000", true),
-        ("socketTimeoutMS=1000", false),
-    ] {
-        let (pool, _) = crate::world::pool(shell, &with(&endpoint.uri(), options));
-        let mut connection = pool.check_out().expect("a connection");
-        block_ping(&endpoint, 1_500);
-        let reply = connection.command("admin", &a_ping());
-        assert_eq!(reply.is_ok(), is_in_time, "{options}: {reply:?}");
-    }
 }
 
 /// A server that takes its time for this command.

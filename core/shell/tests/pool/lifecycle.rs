@@ -1,29 +1,23 @@
 //! Pools are built, change their options, and close.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use cenote_check::EventGuard;
 use cenote_core::error::ConnectionError;
-use cenote_core::pool::{PoolOptions, Status};
-use cenote_shell::builder::{BuildError, Builder};
+use cenote_core::pool::Status;
+use cenote_shell::builder::Builder;
 use cenote_shell::connection::{Connector, HandshakeReporter, Target};
 use cenote_shell::runtime::Runtime;
 
 use crate::pool::blocking::{TestPool, TestRuntime, on_all_runtimes};
-use crate::pool::world::{
-    Gate, at_most, builder, checked, checked_by, failure, ready, unobserved, until,
-};
+use crate::pool::world::{Gate, at_most, builder, checked, failure, ready, until};
 
 on_all_runtimes!(
     close_waits_until_all_connections_are_checked_in,
     close_before_waits_until_its_deadline,
     a_pool_can_be_closed_at_any_time,
     the_last_handle_closes_the_pool,
-    options_change_while_the_pool_is_in_use,
-    invalid_options_are_refused,
     a_connection_whose_drop_panics_is_closed,
     a_connector_that_panics_fails_its_check_out,
     each_pool_with_a_connection_lifetime_has_its_own_jitter_seed,
@@ -143,31 +137,6 @@ fn a_connector_that_panics_fails_its_check_out<R: TestRuntime>() {
     assert_eq!(pool.check_out().expect_err("it fails").name(), "ConnectionError");
     assert_eq!(*pool.check_out().expect("a connection"), 2);
     pool.close();
-}
-
-fn options_change_while_the_pool_is_in_use<R: TestRuntime>() {
-    let guard = Arc::new(EventGuard::without_clock());
-    let pool = checked_by(&guard, unobserved::<R::Pool<_>>(&Gate::open(), at_most(1)))
-        .build()
-        .expect("good options");
-    pool.ready();
-    let _first = pool.check_out().expect("a connection");
-    thread::scope(|scope| {
-        let waiting = scope.spawn(|| pool.check_out().expect("a connection").number);
-        until(|| pool.snapshot().waiting == 1);
-        guard.options_change(&at_most(2), pool.address());
-        pool.set_options(at_most(2)).expect("it works");
-        assert_eq!(waiting.join().expect("no panic"), 2);
-    });
-    let refused = pool.set_options(at_most(2).with_min_pool_size(3));
-    assert!(refused.is_err());
-    assert_eq!(pool.options(), at_most(2));
-}
-
-fn invalid_options_are_refused<R: TestRuntime>() {
-    let options = PoolOptions::default().with_max_pool_size(1).with_min_pool_size(2);
-    let error = builder::<R>(&Gate::open(), options).build().expect_err("it fails");
-    assert!(matches!(error, BuildError::Options(_)), "{error}");
 }
 
 fn each_pool_with_a_connection_lifetime_has_its_own_jitter_seed<R: TestRuntime>() {

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use cenote_core::error::{RetryWrites, Wait, WaitLimit};
+use cenote_core::error::{Wait, WaitLimit};
 use cenote_core::pool::{CheckOutError, CloseReason, Maintenance, PoolOptions};
 
 use crate::pool::blocking::{TestPool, TestRuntime, on_all_runtimes};
@@ -14,11 +14,8 @@ on_all_runtimes!(
     a_connection_is_made_once_and_used_again,
     first_come_first_served,
     waiting_ends_after_the_time_that_was_set_and_says_why,
-    a_full_wait_queue_fails_check_outs_at_once,
     hundreds_of_callers_time_out_each_at_its_deadline,
     a_paused_pool_fails_check_outs,
-    a_failed_connection_fails_the_check_out_that_it_was_for,
-    idle_connections_are_closed_and_the_minimum_is_kept,
     stale_connections_are_closed_as_stale_however_long_they_were_idle,
     a_deadline_ends_the_wait_and_not_the_connection,
     with_connection_checks_in_in_any_case,
@@ -73,38 +70,6 @@ fn first_come_first_served<R: TestRuntime>() {
         thread.join().expect("no panic");
     }
     assert_eq!(*order.lock().expect("no panic"), (0..20).collect::<Vec<_>>());
-}
-
-fn a_full_wait_queue_fails_check_outs_at_once<R: TestRuntime>() {
-    let gate = Gate::open();
-    let (pool, log) = ready::<R>(&gate, at_most(1).with_max_wait_queue_size(2));
-    let held = pool.check_out().expect("a connection");
-    let waiters: Vec<_> = (1..=2)
-        .map(|number| {
-            let own = pool.clone();
-            let waiter = thread::spawn(move || drop(own.check_out().expect("a connection")));
-            until(|| pool.snapshot().waiting == number);
-            waiter
-        })
-        .collect();
-    let deadline = Instant::now() + Duration::from_secs(60);
-    for error in [pool.check_out(), pool.check_out_before(deadline)].map(Result::err) {
-        let error = error.expect("the queue is full");
-        assert!(matches!(error.error(), CheckOutError::WaitQueueFull { max: 2 }), "{error}");
-        let labels: Vec<_> = error.labels(RetryWrites::Enabled).collect();
-        assert_eq!(labels, ["SystemOverloadedError", "RetryableError"]);
-        assert!(error.is_retryable() && !error.is_timeout());
-    }
-    // Which asks for an idle connection or nothing.
-    assert!(pool.try_check_out().expect("a ready pool").is_none());
-    drop(held);
-    waiters.into_iter().for_each(|waiter| waiter.join().expect("no panic"));
-    drop(pool.check_out().expect("there is room again"));
-    let told = log.take_all(22);
-    let failed = told.iter().filter(|name| **name == "ConnectionCheckOutFailed").count();
-    let started = told.iter().filter(|name| **name == "ConnectionCheckOutStarted").count();
-    let checked_out = told.iter().filter(|name| **name == "ConnectionCheckedOut").count();
-    assert_eq!((started, failed, checked_out), (7, 3, 4), "{told:?}");
 }
 
 // WQ-01, OUT-03, OUT-10, OUT-17, ER-12
@@ -177,33 +142,6 @@ fn a_paused_pool_fails_check_outs<R: TestRuntime>() {
     assert!(error.to_string().ends_with(&format!(" [request {request} | at once]")), "{error}");
     pool.ready();
     assert!(pool.check_out().is_ok());
-}
-
-// OUT-17
-fn a_failed_connection_fails_the_check_out_that_it_was_for<R: TestRuntime>() {
-    let gate = Gate::closed();
-    gate.refuse(1);
-    let (pool, log) = ready::<R>(&gate, at_most(1));
-    let (first, second) = thread::scope(|scope| {
-        let first = scope.spawn(|| pool.check_out().map(drop));
-        until(|| pool.snapshot().pending == 1);
-        let second = scope.spawn(|| pool.check_out().expect("a connection").number);
-        until(|| pool.snapshot().waiting == 1);
-        gate.admit(2);
-        (first.join().expect("no panic"), second.join().expect("no panic"))
-    });
-    assert_eq!(first.expect_err("it fails").name(), "ConnectionError");
-    assert_eq!(second, 2, "the next one gets a connection of its own");
-    until(|| log.take().contains(&"ConnectionCheckOutFailed"));
-}
-
-fn idle_connections_are_closed_and_the_minimum_is_kept<R: TestRuntime>() {
-    let gate = Gate::open();
-    let options = at_most(4).with_min_pool_size(2).with_max_idle_time(Duration::from_millis(200));
-    let (pool, _) = ready::<R>(&gate, options);
-    until(|| gate.alive() == [1, 2]);
-    until(|| gate.alive() == [3, 4]); // Both idled out, and others took their places.
-    until(|| pool.snapshot().available == 2);
 }
 
 // KX-05

@@ -10,7 +10,8 @@ use cenote_core::connect::{
     AccessToken, ClientMetadata, Command, ConnectionDescription, Environment, Establish,
     EstablishOptions, MIN_ITERATIONS, Nonce, ProxyStep, ScramCache, Socks5, Step,
 };
-use cenote_core::error::Stage;
+use cenote_core::error::{CommandError, ConnectionError, Stage};
+use cenote_core::sdam::{Context, monitor_verdict, verdict};
 use cenote_core::uri::{ConnectionString, ProxyCredential};
 
 /// The bytes are the reply to hello and to all further commands. The first byte chooses the
@@ -28,6 +29,7 @@ pub fn hello_reply(data: &[u8]) {
     let Some(reply) = with_honest_frame(bytes) else { return };
     let reply = RawDocument::from_bytes(&reply).expect("its frame was corrected");
     ask_again(reply);
+    judge(reply);
     run(URIS[usize::from(*choice) % URIS.len()], |_| reply.to_owned());
 }
 
@@ -39,6 +41,22 @@ fn ask_again(reply: &RawDocument) {
     assert_eq!(Command::check(&options, &server).name(), name);
     let awaited = Command::awaited_check(&options, &server, Duration::from_secs(10));
     assert_eq!(awaited.is_some(), server.topology_version.is_some());
+}
+
+/// If it is a refusal, of whatever: its text is one line, and each question about it has an answer.
+fn judge(reply: &RawDocument) {
+    let Some(refusal) = CommandError::from_reply(reply) else { return };
+    for stage in Stage::ALL {
+        let error = ConnectionError::command(stage, refusal.clone());
+        assert!(!error.is_network_error());
+        assert_eq!(error.to_string().lines().count(), 1);
+        for load_balanced in [false, true] {
+            let context =
+                Context { load_balanced, current_generation: true, topology_version: None };
+            let _ = verdict(&context, &error);
+        }
+        let _ = monitor_verdict(&error);
+    }
 }
 
 /// The bytes are the server's messages of a SCRAM conversation: payloads separated by NUL, with `@`

@@ -307,6 +307,7 @@ fn visit(shell: Shell, (uri, setup): Entered, folder: &Path, secret: &str) {
     }
 }
 
+// OI-13
 #[test]
 fn no_text_shows_a_piece_of_a_secret() {
     let random_seed = || RandomState::new().hash_one(SEED) >> 1;

@@ -182,29 +182,6 @@ fn machines_read_json() {
 }
 
 #[test]
-fn failed_check_outs_are_explained() {
-    let folder = Folder::new();
-    let explained = |trace: &Path| good(&["replay", text(trace), "--explain", "--all"]);
-    let leaky = explained(&folder.traffic("leaky.bson"));
-    for expected in [
-        "the pool is paused: it has never been ready.",
-        "the pool was cleared while it waited (connection reset by peer).",
-        "Maxpoolsize",
-    ] {
-        assert_eq!(leaky.contains(expected), expected != "Maxpoolsize", "{expected}");
-    }
-    assert!(leaky.contains("its wait timed out. In the way was maxPoolSize: 5 of 5 in use"));
-    assert!(leaky.contains(" of them are slow or leaked: the median use before took "));
-
-    let busy = folder.record("busy.bson", "--connections 5 --tasks 400");
-    assert!(explained(&busy).contains("None looks like a leak"));
-
-    let slow = "--connections 50 --tasks 100 --establish-ms 400";
-    let slow = explained(&folder.record("slow.bson", slow));
-    assert!(slow.contains("In the way was maxConnecting: 2 of 2 being established"), "{slow}");
-}
-
-#[test]
 fn two_traces_are_compared() {
     let folder = Folder::new();
     let one = folder.traffic("one.bson");

@@ -36,12 +36,6 @@ impl Conversation {
         all.filter(move |case| !this.may_go_well(*case)).skip(lane).step_by(LANES)
     }
 
-    /// After a byte or two of each turn, in silence.
-    pub(super) fn silences(&self) -> Vec<Case> {
-        let ends = (0..self.turns.len()).map(|turn| self.end_of(turn));
-        ends.map(|end| Case { after: end - 2, end: End::Silence }).collect()
-    }
-
     /// The server has heard the ping, and that nothing more comes: it may answer.
     fn may_go_well(&self, case: Case) -> bool {
         case.end == End::HalfClose && case.after == self.end_of(4)

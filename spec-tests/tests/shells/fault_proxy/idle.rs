@@ -5,7 +5,6 @@ use std::time::{Duration, Instant};
 
 use bson::rawdoc;
 use cenote::proxy::End;
-use cenote_core::wire::{Flags, Ids, MessageLimit, MessageWriter};
 use cenote_endpoint::{Ending, Endpoint, Fault};
 use cenote_shell::connection::operation::OperationOptions;
 
@@ -15,10 +14,8 @@ use crate::shell::{AnyConnection, Shell, on_all_runtimes};
 use crate::world::{at, block_ping, set};
 
 on_all_runtimes!(
-    ended_by_the_network,
     ended_by_close_notify,
     ended_by_close_notify_without_fin,
-    sent_a_reply_that_nothing_asked_for,
     dropped_by_a_middlebox,
     slow_but_not_dropped,
 );
@@ -60,14 +57,6 @@ fn expect_new_connections(shell: Shell, endpoint: &Endpoint, happens: impl Fn(&L
     }
 }
 
-fn ended_by_the_network(shell: Shell) {
-    for endpoint in [endpoint(), tls_endpoint()] {
-        for end in [End::Close, End::Reset] {
-            expect_new_connections(shell, &endpoint, |lane| lane.proxy.end_all(end));
-        }
-    }
-}
-
 fn ended_by_close_notify(shell: Shell) {
     let endpoint = tls_endpoint();
     expect_new_connections(shell, &endpoint, |_| close(&endpoint));
@@ -85,17 +74,6 @@ fn ended_by_close_notify_without_fin(shell: Shell) {
 fn close(endpoint: &Endpoint) {
     let count = endpoint.with(|server, now| server.break_idle(now, Ending::Close));
     assert_eq!(count as u64, CONNECTIONS);
-}
-
-/// With TLS it is not even a record.
-fn sent_a_reply_that_nothing_asked_for(shell: Shell) {
-    let mut reply = Vec::new();
-    let ids = Ids { request_id: 1, response_to: 1 };
-    let message = MessageWriter::new(&mut reply, ids, Flags::NONE, &rawdoc! { "ok": 1.0 });
-    message.finish(MessageLimit::DEFAULT).expect("a message");
-    for endpoint in [endpoint(), tls_endpoint()] {
-        expect_new_connections(shell, &endpoint, |lane| lane.proxy.send_unasked(&reply));
-    }
 }
 
 /// Much longer than a connection has to be idle before a timeout on it counts for others.

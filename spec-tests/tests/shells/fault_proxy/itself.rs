@@ -149,27 +149,6 @@ fn pieces_and_delays_change_nothing_but_the_time() {
     }
 }
 
-/// The last connection is accepted first, and those after it in order.
-#[test]
-fn connections_go_through_backwards() {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-    let address = listener.local_addr().expect("an address").to_string();
-    thread::spawn(move || {
-        let numbered = (b'1'..).zip(listener.incoming().flatten());
-        numbered.for_each(|(number, mut stream)| stream.write_all(&[number]).expect("one byte"));
-    });
-    let proxy = FaultProxy::to(&address.parse().expect("an address")).expect("it starts");
-    proxy.reorder(3);
-    let near = proxy.address().to_string();
-    let streams = [(); 5].map(|()| TcpStream::connect(&near).expect("a proxy"));
-    let numbers = streams.map(|mut stream| {
-        let mut number = [0];
-        stream.read_exact(&mut number).expect("a number");
-        number[0]
-    });
-    assert_eq!(&numbers, b"32145");
-}
-
 #[test]
 fn open_connections_end_all_at_once() {
     for (end, expected) in [(End::Close, Ok(0)), (End::Reset, Err(ErrorKind::ConnectionReset))] {
@@ -182,18 +161,6 @@ fn open_connections_end_all_at_once() {
             assert_eq!(stream.read(&mut [0]).map_err(|error| error.kind()), expected);
         }
     }
-}
-
-#[test]
-fn bytes_come_that_the_server_did_not_send() {
-    let (proxy, connect) = echo();
-    let mut stream = connect();
-    assert_eq!(ask(&mut stream, b"one").0, b"one");
-    proxy.send_unasked(b"two");
-    let mut heard = [0; 3];
-    stream.read_exact(&mut heard).expect("three bytes");
-    assert_eq!(&heard, b"two");
-    assert_eq!(ask(&mut stream, b"three").0, b"three");
 }
 
 #[test]

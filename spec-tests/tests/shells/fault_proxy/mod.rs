@@ -5,12 +5,11 @@ mod idle;
 mod itself;
 mod venue;
 
-use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::thread;
 
 use bson::rawdoc;
-use cenote::proxy::{ConnectionFault, End, FaultProxy};
+use cenote::proxy::{ConnectionFault, FaultProxy};
 use cenote_core::error::{ConnectionError, OperationError, Stage};
 use cenote_core::pool::CheckOutError;
 use cenote_endpoint::Endpoint;
@@ -19,13 +18,7 @@ use self::every_byte::{Case, Conversation, LANES};
 use self::venue::{Ear, endpoint, expect_no_socket, expect_rest, proxy};
 use crate::shell::{AnyPool, Shell, on_all_runtimes, paused_pool};
 
-on_all_runtimes!(
-    broken_after_every_byte,
-    silent_in_every_message,
-    fates_by_seed,
-    accepted_backwards,
-    cut_and_mended,
-);
+on_all_runtimes!(broken_after_every_byte, fates_by_seed,);
 
 struct Lane {
     proxy: FaultProxy,
@@ -65,18 +58,6 @@ impl Lane {
             }
             Err(error) => panic!("{error}"),
         }
-    }
-
-    /// On a busy machine the limit may pass although neither side is silent. A pool that hangs does so
-    /// each time.
-    fn patient_ping(&self) -> Result<(), ConnectionError> {
-        for _ in 0..10 {
-            match self.ping() {
-                Err(error) if error.is_timeout() => {}
-                outcome => return outcome,
-            }
-        }
-        self.ping()
     }
 
     /// A caller that gets the fault, and the next one.
@@ -129,30 +110,6 @@ fn broken_after_every_byte(shell: Shell) {
     });
 }
 
-fn silent_in_every_message(shell: Shell) {
-    let endpoint = endpoint();
-    let conversation = unbroken(shell, &endpoint);
-    thread::scope(|scope| {
-        for case in conversation.silences() {
-            // Long enough for a busy machine to come as far as the silence.
-            let options = "maxPoolSize=1&connectTimeoutMS=4000&socketTimeoutMS=4000";
-            let lane = Lane::new(shell, &endpoint, options);
-            let conversation = &conversation;
-            scope.spawn(move || {
-                // The first login computes, which is not to count.
-                lane.patient_ping().expect("it has no fault");
-                lane.renew(ConnectionError::network(Stage::Tcp, "it was used"));
-                lane.proxy.expect([ConnectionFault::cut(case.after, End::Silence)]);
-                let error = lane.ping().expect_err("there is no reply");
-                assert!(error.is_timeout(), "{case:?}: {error}");
-                conversation.expect(case, error.stage());
-                lane.patient_ping().unwrap_or_else(|error| panic!("after {case:?}: {error}"));
-                lane.end();
-            });
-        }
-    });
-}
-
 /// Eight threads over three connections, each of which may be cut anywhere, be slow, or come in
 /// pieces.
 fn fates_by_seed(shell: Shell) {
@@ -173,47 +130,4 @@ fn fates_by_seed(shell: Shell) {
         lane.ping().expect("all is well");
     }
     lane.end();
-}
-
-/// The server accepts them backwards, and each gets its own.
-fn accepted_backwards(shell: Shell) {
-    let endpoint = endpoint();
-    let lane = Lane::new(shell, &endpoint, "maxPoolSize=4&maxConnecting=4");
-    lane.proxy.reorder(4);
-    let numbers = Mutex::new(BTreeSet::new());
-    let all_have_one = std::sync::Barrier::new(4);
-    thread::scope(|scope| {
-        for _ in 0..4 {
-            scope.spawn(|| {
-                let mut connection = lane.pool.check_out().expect("a connection");
-                let reply = connection.command("admin", &rawdoc! { "ping": 1 });
-                reply.expect("a reply");
-                let number = connection.description().connection_id.expect("servers count");
-                numbers.lock().expect("no panic").insert(number);
-                all_have_one.wait();
-            });
-        }
-    });
-    assert_eq!(lane.proxy.connections(), 4);
-    assert_eq!(numbers.into_inner().expect("no panic").len(), 4, "each has its own");
-    lane.end();
-}
-
-/// No connection is closed, and bytes in flight arrive later.
-fn cut_and_mended(shell: Shell) {
-    let endpoint = endpoint();
-    let [lane, other] = [(); 2].map(|()| Lane::new(shell, &endpoint, "maxPoolSize=2"));
-    lane.ping().expect("all is well");
-    lane.proxy.cut();
-    thread::scope(|scope| {
-        let held_up = scope.spawn(|| lane.ping());
-        for _ in 0..10 {
-            other.ping().expect("there it is not cut");
-        }
-        assert!(!held_up.is_finished(), "others have asked ten times meanwhile");
-        lane.proxy.mend();
-        held_up.join().expect("no panic").expect("nothing was lost");
-    });
-    lane.end();
-    other.end();
 }

@@ -3,8 +3,7 @@
 use std::io::{ErrorKind, Read};
 
 use bson::{Document, doc};
-use cenote_core::trace::{JournalOptions, Replay, TraceError, TraceProblem, VERSION};
-use cenote_replay::random::SplitMix;
+use cenote_core::trace::{JournalOptions, Replay, TraceError, VERSION};
 
 use super::recorded::{info, play, pool, small_chunks, trace};
 
@@ -85,35 +84,6 @@ fn a_problem_is_told_with_its_place() {
         let error = read(damaged.as_slice()).1.expect_err("damaged");
         assert_eq!(error.byte, good.len() as u64, "{error}");
     }
-}
-
-#[test]
-fn random_damage_is_met_with_a_message() {
-    let mut chance = SplitMix(7);
-    let mut noticed = 0;
-    let traces = [trace(5, 200, small_chunks().with_actions(true)), flight()];
-    for round in 0..3_000 {
-        let mut damaged = traces[round % 2].clone();
-        for _ in 0..=chance.below(3) {
-            let at = chance.below(damaged.len() as u64) as usize;
-            match chance.below(4) {
-                0 => damaged[at] ^= 1 << chance.below(8),
-                1 => damaged[at] = chance.byte(),
-                2 => damaged.truncate(at.max(1)),
-                _ => drop(damaged.drain(at..(at + chance.below(40) as usize).min(damaged.len()))),
-            }
-            if damaged.is_empty() {
-                break;
-            }
-        }
-        let (steps, outcome) = read(damaged.as_slice());
-        if let Err(error) = outcome {
-            noticed += 1;
-            assert_eq!(error.step, steps);
-            assert!(!error.to_string().contains('\n'), "{error}");
-        }
-    }
-    assert!(noticed > 2_200, "{noticed} noticed");
 }
 
 #[test]
@@ -218,19 +188,6 @@ fn each_kind_of_damage_has_its_message() {
     let newer = bson::serialize_to_vec(&newer).unwrap();
     let expected = format!("a trace of version 1000, but this program reads none above {VERSION}");
     assert!(message(&newer).ends_with(&expected));
-}
-
-#[test]
-fn a_difference_is_told_from_a_broken_file() {
-    let trace = trace(5, 200, small_chunks());
-    let found = trace.windows(4).position(|bytes| bytes == b"\x12fp\0").expect("a fingerprint");
-    let mut other = trace.clone();
-    other[found + 4] ^= 1;
-    let (_, outcome) = read(other.as_slice());
-    let error = outcome.expect_err("another fingerprint");
-    assert!(error.is_difference() && matches!(error.problem, TraceProblem::Fingerprint { .. }));
-    let (_, outcome) = read(&trace[..found]);
-    assert!(!outcome.expect_err("cut").is_difference());
 }
 
 /// A trace that begins in a state.

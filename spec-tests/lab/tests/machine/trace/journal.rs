@@ -1,9 +1,7 @@
 //! Everything that happens, recorded and replayed.
 
 use cenote_core::pool::{Action, Input, Instant, NoPayload, PoolState};
-use cenote_core::trace::{
-    ActionRecord, Disclosure, JournalOptions, Recorder, Replay, TraceWriter, Traced,
-};
+use cenote_core::trace::{ActionRecord, JournalOptions, Recorder, Replay, TraceWriter, Traced};
 use cenote_lab::lockstep::{Tagged, strip_action, strip_input};
 use cenote_lab::random_run::RandomRun;
 
@@ -101,37 +99,6 @@ fn a_writer_that_does_not_keep_up_leaves_a_gap_that_is_told() {
         }
     }
     assert!(gaps > 100, "{gaps} gaps");
-}
-
-#[test]
-fn texts_and_addresses_are_told_as_it_was_asked_for() {
-    let told = |texts, addresses| {
-        let mut run = RandomRun::with_late_replies(11, 400);
-        let mut recorded = pool(&run).with_journal(JournalOptions::default());
-        let info = info().with_texts(texts).with_addresses(addresses);
-        let writer = TraceWriter::new(Vec::new(), info);
-        play(&mut run, &mut recorded, |_| {});
-        let trace = finish(recorded, writer);
-        let mut replay = Replay::new(trace.as_slice()).expect("a trace");
-        let mut texts = Vec::new();
-        while let Some(step) = replay.step(&mut Vec::new()).expect("a good trace") {
-            if let Input::Clear { cause, .. } | Input::EstablishFailed { cause, .. } = step.input {
-                texts.push(cause.text.as_deref().map(ToOwned::to_owned));
-            }
-        }
-        assert!(!texts.is_empty());
-        (texts, replay.header().address.clone())
-    };
-    let (plain, address) = told(Disclosure::Plain, Disclosure::Plain);
-    assert!(plain.iter().flatten().all(|text| text.parse::<u64>().is_ok()));
-    assert_eq!(address.as_deref(), Some("db.example.com:27017"));
-    let (hashed, address) = told(Disclosure::Hashed, Disclosure::Hashed);
-    assert!(hashed.iter().flatten().all(|text| text.starts_with('#') && text.len() == 17));
-    assert_eq!(plain.len(), hashed.len());
-    assert_eq!(address.as_deref().map(|address| &address[..1]), Some("#"));
-    let (omitted, address) = told(Disclosure::Omitted, Disclosure::Omitted);
-    assert!(omitted.iter().all(Option::is_none));
-    assert_eq!(address, None);
 }
 
 #[test]
