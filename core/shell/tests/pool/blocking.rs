@@ -7,7 +7,6 @@ use std::path::Path;
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
-use cenote_core::address::ServerAddress;
 use cenote_core::error::{ConnectionError, OperationError, PoolError};
 use cenote_core::pool::{InvalidOptions, PoolOptions, Purpose, Snapshot};
 use cenote_mio::EventLoop;
@@ -95,7 +94,6 @@ pub(crate) trait TestPool<R: Runtime, K: Connector<R>>:
     fn options(&self) -> PoolOptions;
     fn snapshot(&self) -> Snapshot;
     fn dropped_events(&self) -> u64;
-    fn address(&self) -> &ServerAddress;
     fn dump_trace(&self, path: &Path) -> Result<(), RecordingError>;
     fn write_trace(&self) -> Result<Vec<u8>, RecordingError>;
     fn end_recording(&self) -> Result<(), RecordingError>;
@@ -142,9 +140,6 @@ macro_rules! forward {
             self$(.$field)?.dropped_events()
         }
 
-        fn address(&self) -> &ServerAddress {
-            self$(.$field)?.address()
-        }
 
         fn dump_trace(&self, path: &Path) -> Result<(), RecordingError> {
             self$(.$field)?.dump_trace(path)

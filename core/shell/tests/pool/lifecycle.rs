@@ -11,7 +11,7 @@ use cenote_shell::connection::{Connector, HandshakeReporter, Target};
 use cenote_shell::runtime::Runtime;
 
 use crate::pool::blocking::{TestPool, TestRuntime, on_all_runtimes};
-use crate::pool::world::{Gate, at_most, builder, checked, failure, ready, until};
+use crate::pool::world::{Gate, at_most, checked, failure, ready, until};
 
 on_all_runtimes!(
     close_waits_until_all_connections_are_checked_in,
