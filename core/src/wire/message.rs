@@ -29,7 +29,7 @@ pub struct Message<'a> {
 
 impl<'a> Message<'a> {
     /// Reads a message and checks everything in it: flags, checksum, sections and each document, as
-    /// [`check_document`](super::check_document) does. Takes one pass (two with a checksum);
+    /// [`check_document`] does. Takes one pass (two with a checksum);
     /// allocates only for more than four document sequences.
     ///
     /// # Errors

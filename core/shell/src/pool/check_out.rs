@@ -73,7 +73,7 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
         let mut inner = self.lock();
         match inner.waiters.get_mut(key.slot) {
             // Of the parent, in a child process.
-            None => {}
+            None | Some(WaiterSlot::GivenUp) => {}
             Some(slot @ (WaiterSlot::Waiting(_) | WaiterSlot::Vacant)) => {
                 // Dropped after the lock is released: possibly the last waker of a task.
                 let waiter = mem::replace(slot, WaiterSlot::Vacant);
@@ -104,10 +104,12 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
         let mut wakes = WakeList::default();
         let input = Input::CheckOutCancelled { id: key.id };
         inner.handle(context.now, input, context.wants_events, &mut wakes);
-        // If its time was over, the machine answered that instead of the cancellation. One of many that fail is known to
-        // the machine no more, and its turn is still to find the slot.
-        if inner.pending.failing.is_empty() || !inner.waiters.is_vacant(key.slot) {
-            drop(inner.waiters.remove(key.slot));
+        let is_failing = !inner.pending.failing.is_empty();
+        match inner.waiters.get_mut(key.slot) {
+            // One of many that fail: the machine does not know it any more.
+            Some(slot @ WaiterSlot::Vacant) if is_failing => *slot = WaiterSlot::GivenUp,
+            // If its time was over, the machine answered that instead of the cancellation.
+            Some(_) | None => drop(inner.waiters.remove(key.slot)),
         }
         panic_guard.defuse();
         self.release_and_run(inner, context, wakes);

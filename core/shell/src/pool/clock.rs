@@ -23,10 +23,13 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
         InputContext { now, is_timed, is_use: false, wants_events }
     }
 
-    /// The time for an input that is handled at once while no request waits.
+    /// The time for an input that is handled at once while no request waits. A recording has the time that the general way
+    /// would have read.
     #[inline(always)]
     pub(super) fn now_at_once(&self, inner: &PoolInner<R, K>) -> Instant {
-        if inner.state.needs_now_at_once() { self.now() } else { inner.state.now() }
+        let is_read = inner.state.needs_now_at_once()
+            || (inner.state.is_recording() && inner.state.needs_now());
+        if is_read { self.now() } else { inner.state.now() }
     }
 
     /// The time now, as the machine counts it.

@@ -47,7 +47,7 @@ impl<R: Runtime, K: Connector<R>> Pending<R, K> {
     /// Whether there is nothing to do after the lock is released.
     #[inline(always)]
     pub(super) fn is_empty(&self) -> bool {
-        self.work.queued() == 0 && self.notifications.queued() == 0 && !self.failing.is_new()
+        self.work.queued() == 0 && self.notifications.queued() == 0 && self.failing.is_empty()
     }
 
     #[inline(always)]

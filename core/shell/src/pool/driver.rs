@@ -200,7 +200,7 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
         let wakes = std::mem::take(&mut inner.pending.wakes);
         let context = self.context(&inner, true);
         let timer = self.prepare_release(&mut inner, context);
-        let (work, is_failing) = (inner.pending.work.claim(), inner.pending.failing.take_new());
+        let (work, is_failing) = (inner.pending.work.claim(), !inner.pending.failing.is_empty());
         drop(inner);
         if is_failing {
             self.fail_in_turns();

@@ -37,13 +37,14 @@ impl Failing {
         self.queue.is_empty()
     }
 
-    pub(super) const fn is_new(&self) -> bool {
-        self.is_new
-    }
-
-    /// Whether turns are to be started.
+    /// Whether a task is to be started for the turns.
     pub(super) fn take_new(&mut self) -> bool {
         std::mem::take(&mut self.is_new)
+    }
+
+    /// In a child process: the task that there was is the parent's.
+    pub(super) fn begin_anew(&mut self) {
+        self.is_new = true;
     }
 
     fn pop(&mut self) -> Option<(u32, CheckOutError<ConnectionError>)> {
@@ -72,14 +73,21 @@ impl<R: Runtime, K: Connector<R>> PoolInner<R, K> {
 }
 
 impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
-    /// Answers the first of those that fail, and leaves the others to a task.
+    /// Answers the first of those that fail, and leaves the others to a task, which is started if they are new. The next
+    /// caller that acts may come first, so that nothing is lost where nothing drives the runtime.
     #[cold]
     #[inline(never)]
     pub(super) fn fail_in_turns(self: &Arc<Self>) {
         while self.fail_some() {
+            let mut inner = self.lock();
             // The runtime of a closed pool may have ended, and a child process has that of its parent.
-            if !self.lock().is_closed() && !self.is_inherited() {
-                return rest::start(self, Self::fail_some);
+            if !inner.is_closed() && !self.is_inherited() {
+                let is_new = inner.pending.failing.take_new();
+                drop(inner);
+                if is_new {
+                    rest::start(self, Self::fail_some);
+                }
+                return;
             }
         }
     }

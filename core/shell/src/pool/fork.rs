@@ -106,6 +106,7 @@ fn forget_parent<R: Runtime, K: Connector<R>>(
 ) -> impl Sized + use<R, K> {
     let pending = &mut inner.pending;
     pending.has_work_task = false;
+    pending.failing.begin_anew();
     let actions = (trigger != ForkTrigger::Establishing).then(|| {
         pending.closing = 0;
         (pending.work.forget(), pending.notifications.forget())

@@ -97,7 +97,7 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
         let pending = &mut inner.pending;
         let (work, notifications) = (pending.work.claim(), pending.notifications.claim());
         let has_overflowed = pending.notifications.take_overflow();
-        let is_failing = pending.failing.take_new();
+        let is_failing = !pending.failing.is_empty();
         drop(inner);
         if has_overflowed {
             log::events_dropped(&self.address);

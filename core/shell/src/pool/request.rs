@@ -7,7 +7,7 @@
 //! | way | taken when | may skip | otherwise |
 //! |---|---|---|---|
 //! | `request_in_span` | spans are collected, and the caller may wait | nothing | `request_by_input` |
-//! | `request_by_input` | everything is recorded | nothing | – |
+//! | `request_by_input` | everything is recorded, or a deadline | nothing | – |
 //! | `request_with_events` | events have a subscriber, or are logged | the deadline | `request_by_input` |
 //! | `check_out_at_once` | a connection is available | the clock, the deadline, actions | `request_in_turn`; `request_by_input` if its socket has ended |
 //! | `request_in_turn` | none is, and the request is queued behind others | actions but the timer | `request_by_input` |
@@ -61,7 +61,8 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
         let mut inner = self.lock();
         if inner.state.is_recording() {
             inner.set_place(caller);
-            if inner.state.is_journaled() {
+            // A deadline is recorded, too.
+            if inner.state.is_journaled() || until.begin(self).is_some() {
                 panic_guard.defuse();
                 let (look, span) = (IdleLook::Due, CheckOutSpan::default());
                 return self.request_by_input(

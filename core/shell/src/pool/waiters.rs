@@ -26,6 +26,8 @@ pub(super) enum WaiterSlot<R: Runtime, K: Connector<R>> {
     Answered(Delivery<R, K>),
     /// There is no caller: not yet, or not any more. The machine is about to hear of the latter.
     Vacant,
+    /// The caller has given up while it fails with many others: the turn that comes to it frees the slot.
+    GivenUp,
 }
 
 /// One slot for each check-out that has to wait.
@@ -68,7 +70,7 @@ impl<R: Runtime, K: Connector<R>> Waiters<R, K> {
     pub(super) fn answer(&mut self, slot: u32, answer: Delivery<R, K>) -> Option<R::Waiter> {
         match mem::replace(&mut self.0[slot as usize], WaiterSlot::Answered(answer)) {
             WaiterSlot::Waiting(waiter) => Some(waiter),
-            WaiterSlot::Answered(_) | WaiterSlot::Vacant => None,
+            WaiterSlot::Answered(_) | WaiterSlot::Vacant | WaiterSlot::GivenUp => None,
         }
     }
 
@@ -78,16 +80,11 @@ impl<R: Runtime, K: Connector<R>> Waiters<R, K> {
         slot: u32,
         error: CheckOutError<ConnectionError>,
     ) -> Option<R::Waiter> {
-        if self.is_vacant(slot) {
+        if let Some(WaiterSlot::GivenUp) = self.get_mut(slot) {
             self.remove(slot);
             return None;
         }
         self.answer(slot, Err(error))
-    }
-
-    /// Whether the caller of this slot has given up.
-    pub(super) fn is_vacant(&self, slot: u32) -> bool {
-        matches!(self.0.get(slot as usize), Some(WaiterSlot::Vacant))
     }
 
     /// `None` for a slot of the parent, in a child process.

@@ -159,9 +159,9 @@ impl Search<'_> {
     }
 
     /// Whether more than half of the draws keep the goal: no more of them are made than are needed to tell.
-    fn keeps(&self, change: &Change, stop: Stop) -> bool {
+    fn keeps(&self, change: &Change, stop: Option<Stop>) -> bool {
         let (mut kept, mut lost) = (0, 0);
-        for outcome in self.known.draws(change, &self.assumptions, Some(stop)) {
+        for outcome in self.known.draws(change, &self.assumptions, stop) {
             *(if self.goal.is_kept(&outcome) { &mut kept } else { &mut lost }) += 1;
             if kept.max(lost) * 2 > DRAWS {
                 break;

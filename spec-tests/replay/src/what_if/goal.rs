@@ -110,13 +110,12 @@ pub(super) struct Stop {
 }
 
 impl Stop {
-    /// As there are never more than `others` other requests.
-    pub(super) fn new(goal: Goal, others: u64) -> Self {
-        let part = match goal {
-            Goal::Wait { thousandths, .. } => 1.0 - thousandths as f64 / 1000.0,
-            Goal::TimeOuts { below } => below,
-        };
-        Self { goal, most: others as f64 * part / (1.0 - part) }
+    /// As there are never more than `others` other requests. `None` for a goal that says nothing of those that fail
+    /// otherwise: these come back, and can be any number.
+    pub(super) fn new(goal: Goal, others: u64) -> Option<Self> {
+        let Goal::Wait { thousandths, .. } = goal else { return None };
+        let part = 1.0 - thousandths as f64 / 1000.0;
+        Some(Self { goal, most: others as f64 * part / (1.0 - part) })
     }
 }
 

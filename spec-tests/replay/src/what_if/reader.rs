@@ -138,7 +138,9 @@ impl WorkloadReader {
     }
 
     fn input(&mut self, now: Instant, view: &View<'_>) {
-        let cleared = self.just_cleared.take();
+        // Callers that give up because of a clear may come between it and its cause.
+        let is_between = matches!(view.step.input, Input::CheckOutCancelled { .. });
+        let cleared = if is_between { None } else { self.just_cleared.take() };
         match &view.step.input {
             Input::CheckOutRequested { id, deadline, purpose, .. } => {
                 let limit = deadline.map(|deadline| deadline.saturating_since(now));

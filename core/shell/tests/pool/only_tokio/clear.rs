@@ -80,8 +80,10 @@ async fn callers_fail_in_turns_and_may_give_up_meanwhile() {
         settle().await;
         assert!(callers[1..].iter_mut().all(|caller| is_cleared(&caller.poll())));
         assert!(later.iter_mut().all(|caller| caller.poll().is_pending()));
+        // Each that gives up has a turn done, which may wake others of those.
         let woken = rung.lock().expect("no panic").clone();
-        assert_eq!(woken, (0..CALLERS - 100).collect::<Vec<_>>(), "in their order");
+        assert!(woken.is_sorted() && woken.len() < CALLERS, "in their order, but those that left");
+        assert!(woken.iter().take(CALLERS - 100).copied().eq(0..CALLERS - 100));
 
         drop(held);
         for caller in &mut later {
@@ -102,6 +104,11 @@ fn the_end_of_the_runtime_loses_no_caller() {
     let mut callers: Vec<_> =
         (0..CALLERS).map(|number| Caller::waiting(&pool, number, &rung)).collect();
     pool.clear(failure(), false);
+    let first = rung.lock().expect("no panic").len();
+    // Nothing drives the runtime: the next caller that acts goes on.
+    pool.ready();
+    let second = rung.lock().expect("no panic").len();
+    assert!(first < second && second < CALLERS, "{first}, {second} of {CALLERS}");
     drop(runtime);
     assert_eq!(rung.lock().expect("no panic").len(), CALLERS);
     assert!(callers.iter_mut().all(|caller| is_cleared(&caller.poll())));

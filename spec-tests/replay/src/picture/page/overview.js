@@ -43,7 +43,7 @@ function heldByPlace(from, to) {
   for (let i = lowerBound(data.useEnd, from); i < data.useEnd.length; i++) {
     const within = Math.min(to, data.useEnd[i]) - Math.max(from, startOf(uses, i));
     if (data.useKind[i] !== IN_USE || within < 0) continue;
-    const held = uses.size(i) > 1 ? (within / data.useLength[i]) * uses.size(i) * uses.mean(i) : within;
+    const held = uses.size(i) > 1 ? (data.useLength[i] ? within / data.useLength[i] : 1) * uses.size(i) * uses.mean(i) : within;
     const place = places.get(data.usePlace[i]) ?? { count: 0, sum: 0, longest: i };
     places.set(data.usePlace[i], place);
     place.count += uses.size(i);
