@@ -36,7 +36,7 @@ impl<R: Runtime, K: Connector<R>> PoolInner<R, K> {
     }
 
     /// See [`PoolState::enqueue_at_once`](cenote_core::pool::PoolState::enqueue_at_once). The caller's waiter has
-    /// to be [parked](Waiters::park).
+    /// to be [parked](super::waiters::Waiters::park).
     #[inline(always)]
     pub(super) fn enqueue_at_once(
         &mut self,
