@@ -37,7 +37,8 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
     pub(super) fn check_in_healthy(self: &Arc<Self>, conn: Box<PooledSocket<R, K>>) {
         let panic_guard = PanicGuard::new(&**self);
         let mut inner = self.lock();
-        if inner.state.is_journaled() {
+        let is_recording = inner.state.is_recording();
+        if is_recording && inner.state.is_journaled() {
             panic_guard.defuse();
             return self.check_in_by_input(inner, conn, Health::Healthy);
         }
@@ -45,7 +46,7 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
             panic_guard.defuse();
             return self.check_in_with_events(inner, conn);
         }
-        let now = self.now_at_once(&inner);
+        let now = self.now_at_once(&inner, is_recording);
         let outcome = inner.check_in_at_once(now, conn, &mut NoEvents);
         panic_guard.defuse();
         match outcome {

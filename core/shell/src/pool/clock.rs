@@ -26,9 +26,9 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
     /// The time for an input that is handled at once while no request waits. A recording has the time that the general way
     /// would have read.
     #[inline(always)]
-    pub(super) fn now_at_once(&self, inner: &PoolInner<R, K>) -> Instant {
-        let is_read = inner.state.needs_now_at_once()
-            || (inner.state.is_recording() && inner.state.needs_now());
+    pub(super) fn now_at_once(&self, inner: &PoolInner<R, K>, is_recording: bool) -> Instant {
+        let is_recorded = is_recording && inner.state.needs_now();
+        let is_read = is_recorded || inner.state.needs_now_at_once();
         if is_read { self.now() } else { inner.state.now() }
     }
 

@@ -59,7 +59,8 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
         }
         let panic_guard = PanicGuard::new(&**self);
         let mut inner = self.lock();
-        if inner.state.is_recording() {
+        let is_recording = inner.state.is_recording();
+        if is_recording {
             inner.set_place(caller);
             // A deadline is recorded, too.
             if inner.state.is_journaled() || until.begin(self).is_some() {
@@ -79,7 +80,7 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
             panic_guard.defuse();
             return self.request_with_events(inner, until.begin(self), purpose, waiter);
         }
-        let now = self.now_at_once(&inner);
+        let now = self.now_at_once(&inner, is_recording);
         let checked_out = self.check_out_at_once(&mut inner, now, purpose, &mut NoEvents);
         panic_guard.defuse();
         match checked_out {
