@@ -10,6 +10,13 @@ use crate::connection::Connector;
 use crate::runtime::Runtime;
 
 impl<R: Runtime, K: Connector<R>> PoolInner<R, K> {
+    /// Whether nothing is handled at once, so that a recording has all, or the times that only the general way reads.
+    #[inline(never)]
+    pub(super) fn is_recorded_by_input(&self) -> bool {
+        let has_times = self.state.needs_now_at_once() || !self.state.needs_now();
+        self.state.is_journaled() || !has_times
+    }
+
     /// See [`PoolState::check_out_at_once`](cenote_core::pool::PoolState::check_out_at_once).
     #[inline(always)]
     pub(super) fn check_out_at_once(

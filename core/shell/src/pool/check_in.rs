@@ -37,8 +37,7 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
     pub(super) fn check_in_healthy(self: &Arc<Self>, conn: Box<PooledSocket<R, K>>) {
         let panic_guard = PanicGuard::new(&**self);
         let mut inner = self.lock();
-        let is_recording = inner.state.is_recording();
-        if is_recording && inner.state.is_journaled() {
+        if inner.state.is_recording() && inner.is_recorded_by_input() {
             panic_guard.defuse();
             return self.check_in_by_input(inner, conn, Health::Healthy);
         }
@@ -46,7 +45,7 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
             panic_guard.defuse();
             return self.check_in_with_events(inner, conn);
         }
-        let now = self.now_at_once(&inner, is_recording);
+        let now = self.now_at_once(&inner);
         let outcome = inner.check_in_at_once(now, conn, &mut NoEvents);
         panic_guard.defuse();
         match outcome {

@@ -23,13 +23,10 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
         InputContext { now, is_timed, is_use: false, wants_events }
     }
 
-    /// The time for an input that is handled at once while no request waits. A recording has the time that the general way
-    /// would have read.
+    /// The time for an input that is handled at once while no request waits.
     #[inline(always)]
-    pub(super) fn now_at_once(&self, inner: &PoolInner<R, K>, is_recording: bool) -> Instant {
-        let is_recorded = is_recording && inner.state.needs_now();
-        let is_read = is_recorded || inner.state.needs_now_at_once();
-        if is_read { self.now() } else { inner.state.now() }
+    pub(super) fn now_at_once(&self, inner: &PoolInner<R, K>) -> Instant {
+        if inner.state.needs_now_at_once() { self.now() } else { inner.state.now() }
     }
 
     /// The time now, as the machine counts it.

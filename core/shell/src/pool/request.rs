@@ -7,7 +7,7 @@
 //! | way | taken when | may skip | otherwise |
 //! |---|---|---|---|
 //! | `request_in_span` | spans are collected, and the caller may wait | nothing | `request_by_input` |
-//! | `request_by_input` | everything is recorded, or a deadline | nothing | – |
+//! | `request_by_input` | everything, a deadline, or limits for waiting are recorded | nothing | – |
 //! | `request_with_events` | events have a subscriber, or are logged | the deadline | `request_by_input` |
 //! | `check_out_at_once` | a connection is available | the clock, the deadline, actions | `request_in_turn`; `request_by_input` if its socket has ended |
 //! | `request_in_turn` | none is, and the request is queued behind others | actions but the timer | `request_by_input` |
@@ -59,11 +59,10 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
         }
         let panic_guard = PanicGuard::new(&**self);
         let mut inner = self.lock();
-        let is_recording = inner.state.is_recording();
-        if is_recording {
+        if inner.state.is_recording() {
             inner.set_place(caller);
             // A deadline is recorded, too.
-            if inner.state.is_journaled() || until.begin(self).is_some() {
+            if inner.is_recorded_by_input() || until.begin(self).is_some() {
                 panic_guard.defuse();
                 let (look, span) = (IdleLook::Due, CheckOutSpan::default());
                 return self.request_by_input(
@@ -80,7 +79,7 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
             panic_guard.defuse();
             return self.request_with_events(inner, until.begin(self), purpose, waiter);
         }
-        let now = self.now_at_once(&inner, is_recording);
+        let now = self.now_at_once(&inner);
         let checked_out = self.check_out_at_once(&mut inner, now, purpose, &mut NoEvents);
         panic_guard.defuse();
         match checked_out {
