@@ -55,22 +55,22 @@ const SCENES: &[Scene] = &[
         let mut recorded = Recorded::new(PoolOptions::default(), Some(64 << 10));
         (0..n).for_each(|_| recorded.timed_pair());
     }),
-    ("pair through cenote-tokio, events off", 10_000, Some(480), |n| {
+    ("pair through cenote-tokio, events off", 10_000, Some(455), |n| {
         WarmOnTokio::new(untimed(), false).pairs(n);
     }),
-    ("pair through cenote-tokio, timed", 10_000, Some(690), |n| {
+    ("pair through cenote-tokio, timed", 10_000, Some(665), |n| {
         WarmOnTokio::new(timed(), false).pairs(n);
     }),
-    ("pair through cenote-tokio, timed, counted", 10_000, Some(1_545), |n| {
+    ("pair through cenote-tokio, timed, counted", 10_000, Some(1_185), |n| {
         WarmOnTokio::new(timed(), true).pairs(n);
     }),
-    ("pair through cenote-tokio, recorded", 10_000, Some(875), |n| {
+    ("pair through cenote-tokio, recorded", 10_000, Some(625), |n| {
         WarmOnTokio::with_flight_recorder(untimed(), FLIGHT_RECORDER).pairs(n);
     }),
-    ("pair through cenote-tokio, timed, recorded", 10_000, Some(1_065), |n| {
+    ("pair through cenote-tokio, timed, recorded", 10_000, Some(815), |n| {
         WarmOnTokio::with_flight_recorder(timed(), FLIGHT_RECORDER).pairs(n);
     }),
-    ("pair through cenote-tokio, not watched", 10_000, Some(480), |n| {
+    ("pair through cenote-tokio, not watched", 10_000, Some(455), |n| {
         WarmOnTokio::inspectable(untimed()).0.pairs(n);
     }),
     ("pair through cenote-tokio, watched", 10_000, Some(610), |n| {
@@ -83,10 +83,10 @@ const SCENES: &[Scene] = &[
     ("pair through cenote-mio, timed", 10_000, Some(595), |n| {
         WarmOnMio::new(timed(), false).pairs(n);
     }),
-    ("pair through cenote-mio, timed, counted", 10_000, Some(1_535), |n| {
+    ("pair through cenote-mio, timed, counted", 10_000, Some(1_160), |n| {
         WarmOnMio::new(timed(), true).pairs(n);
     }),
-    ("pair with a socket through cenote-tokio", 10_000, Some(645), |n| on_tokio::<true>(n)),
+    ("pair with a socket through cenote-tokio", 10_000, Some(630), |n| on_tokio::<true>(n)),
     ("the same, not looked at: pair, cenote-tokio", 10_000, None, |n| on_tokio::<false>(n)),
     ("pair with a socket through cenote-mio", 10_000, Some(590), |n| on_mio::<true>(n)),
     ("the same, not looked at: pair, cenote-mio", 10_000, None, |n| on_mio::<false>(n)),
