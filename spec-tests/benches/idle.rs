@@ -86,7 +86,7 @@ fn tail_on_tokio(connections: u32) -> Result<Duration, Box<dyn Error>> {
 }
 
 /// Of check-outs that are due every 100 µs for some seconds, whatever those before them take: each counts from when it was due,
-/// so that one long wait is the wait of all who come meanwhile.
+/// so that one long wait is the wait of all that come meanwhile.
 fn tail(check_out: impl Fn()) -> Duration {
     let begin = Instant::now();
     let mut all: Vec<_> = (0..60_000_u32)

@@ -27,7 +27,7 @@ pub trait ActionSink<S: PoolTypes> {
 
     /// Takes the `Deliver` of the same error to many requests, one after the other. Called only if there is no use for
     /// events, none of which may come between. A sink may keep them and answer them later, in this order, so that
-    /// whoever clears a pool need not wait for that.
+    /// the caller that clears a pool need not wait for that.
     fn fail_all(&mut self, requests: FailedRequests<S::Waiter>, error: &CheckOutError<S::Cause>) {
         for waiter in requests {
             self.act(Action::Deliver { waiter, outcome: Err(error.clone()) });

@@ -12,6 +12,7 @@ pub(super) const COMPACT_CHECK_IN_BYTES: usize = 12;
 pub(super) const COMPACT_TIME_BITS: u32 = 40;
 /// As much as is written at once; what is not used is overwritten.
 const COMPACT_ROOM: usize = 16;
+
 /// An input that may have a compact form.
 #[derive(Clone, Copy)]
 pub(super) enum CompactInput {
@@ -56,8 +57,9 @@ pub(super) struct Mark {
 }
 
 impl InputLog {
-    /// The same for an input that will not be [refused](Self::mark_refused). A handful of
-    /// instructions: this is what a flight recorder costs.
+    /// Records an input, before it is handled, if there is room and its numbers fit; otherwise nothing is changed. It must
+    /// be one that will not be [refused](Self::mark_refused). A handful of instructions: this is what a flight recorder
+    /// costs.
     #[inline(always)]
     pub(super) fn record_compact(&mut self, now: Instant, input: CompactInput) -> bool {
         let now = now.as_nanos();

@@ -1,4 +1,4 @@
-//! How long the caller of `clear` is held up by those who wait.
+//! How long callers that wait hold up the one that clears the pool.
 
 use std::pin::Pin;
 use std::sync::Arc;

@@ -14,7 +14,7 @@ use crate::bare::HandMade;
 use crate::measure::{Contestant, Sample, nanoseconds};
 use crate::pools;
 
-/// Who waits.
+/// What becomes of the callers that wait.
 #[derive(Clone, Copy)]
 pub(crate) enum Scene {
     /// So many tasks, all of which are served.

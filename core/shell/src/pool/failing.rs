@@ -1,5 +1,5 @@
-//! Many callers that fail together, as when the pool is cleared: they are answered in turns, so that whoever clears it can
-//! go on.
+//! Many callers that fail together, as when the pool is cleared: they are answered in turns, so that the caller of `clear`
+//! can go on.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -12,7 +12,8 @@
 //! | `check_out_at_once` | a connection is available | the clock, the deadline, actions | `request_in_turn`; `request_by_input` if its socket has ended |
 //! | `request_in_turn` | none is, and the request is queued behind others | actions but the timer | `request_by_input` |
 //!
-//! `request_with_events` makes use of `check_out_at_once`, too. A way that may skip the clock reads it if the machine [needs the time](cenote_core::pool::PoolState::needs_now_at_once).
+//! `request_with_events` makes use of `check_out_at_once`, too. A way that may skip the clock reads it if the machine
+//! [needs the time](cenote_core::pool::PoolState::needs_now_at_once).
 
 use std::panic::{Location, resume_unwind};
 use std::sync::Arc;

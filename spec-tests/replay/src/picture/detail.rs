@@ -1,4 +1,4 @@
-//! The detail of a long trace: neighbours that nobody can tell apart are joined, so that a page stays small.
+//! The detail of a long trace: neighbours that no screen can tell apart are joined, so that a page stays small.
 
 use super::model::{Picture, Point, Use, UseKind, Wait};
 use super::rows;
