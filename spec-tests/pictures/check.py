@@ -15,6 +15,7 @@ import beside
 import cases
 import faults
 import looks
+import readme
 import servers
 import speed
 import steering
@@ -53,7 +54,7 @@ class Drawer:
 def main():
     cenote, screenshots = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2])
     screenshots.mkdir(parents=True, exist_ok=True)
-    parts = [looks, steering, cases, touch, beside, servers, faults, speed]
+    parts = [readme, looks, steering, cases, touch, beside, servers, faults, speed]
     wanted = sys.argv[3:]
     with tempfile.TemporaryDirectory() as scratch, Browser() as browser:
         drawer = Drawer(cenote, pathlib.Path(scratch))

@@ -2,5 +2,6 @@
 
 mod options;
 mod packages;
+mod readme;
 mod reports;
 mod requirements;

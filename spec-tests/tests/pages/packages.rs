@@ -13,11 +13,11 @@ use crate::requirements::files_in;
 const TOOLS: [&str; 6] =
     ["cenote", "cenote-c", "cenote-fuzz", "cenote-lab", "cenote-replay", "cenote-test-runtimes"];
 
-fn root() -> PathBuf {
+pub(super) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("a folder of the workspace").to_owned()
 }
 
-fn text(path: &Path) -> String {
+pub(super) fn text(path: &Path) -> String {
     fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
