@@ -66,6 +66,7 @@ mod legacy;
 mod message;
 mod message_buf;
 mod reader;
+mod request_ids;
 mod sequence;
 #[cfg(test)]
 mod tests;
@@ -79,12 +80,13 @@ pub(crate) use elements::Elements;
 #[cfg(test)]
 pub(crate) use elements::some_damaged;
 pub use error::{Amount, BsonProblem, WireError};
-pub use exchange::{Exchange, Progress, RequestIds};
+pub use exchange::{Exchange, Progress};
 pub use flags::Flags;
 pub use framer::{Frame, Framer};
 pub use header::{HEADER_LENGTH, Header, Ids, MessageLimit, OpCode};
 pub use legacy::{Query, Reply};
 pub use message::Message;
 pub use message_buf::MessageBuf;
+pub use request_ids::RequestIds;
 pub use sequence::{DocumentSequence, Documents, Sequences};
 pub use writer::MessageWriter;

@@ -4,6 +4,7 @@ use std::prelude::v1::*;
 
 use super::*;
 use crate::error::Stage;
+use crate::pool::ConnId;
 use crate::trace::cause::{Cause, CauseKind, CauseLabels, CauseSummary};
 use crate::trace::input_log_entries::Entry;
 use crate::trace::traced::Traced;
