@@ -197,7 +197,7 @@ fn reply_to(message: &[u8], zone: &Mutex<Zone>, is_datagram: bool) -> Option<Vec
 impl Zone {
     /// `None` if the name does not exist.
     fn records(&self, query: &Query) -> Result<Option<Vec<Record>>, ProtoError> {
-        let name = key(&query.name().to_utf8());
+        let name = key(&query.name().to_ascii());
         let (srv, txt) = (self.srv.get(&name), self.txt.get(&name));
         if srv.is_none() && txt.is_none() {
             return Ok(None);

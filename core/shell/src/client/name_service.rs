@@ -144,12 +144,14 @@ impl NameServers {
     }
 }
 
+/// Names stay in Punycode, as the zone has them. Decoded, they would be outside of the `xn--` domain of the connection
+/// string, and the operating system would not find them.
 async fn srv_records(resolver: &TokioResolver, name: &str) -> Result<Vec<SrvRecord>, NetError> {
     let found = resolver.srv_lookup(absolute(name)?).await?;
     let record = |record: &Record| {
         let RData::SRV(data) = &record.data else { return None };
         let ttl = Duration::from_secs(record.ttl.into());
-        Some(SrvRecord::new(data.target.to_utf8(), data.port).with_ttl(ttl))
+        Some(SrvRecord::new(data.target.to_ascii(), data.port).with_ttl(ttl))
     };
     Ok(found.answers().iter().filter_map(record).collect())
 }
