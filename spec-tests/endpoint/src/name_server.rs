@@ -9,7 +9,7 @@ use std::thread::{self, JoinHandle};
 
 use cenote_core::uri::srv::{SrvRecord, TxtRecord};
 use hickory_proto::ProtoError;
-use hickory_proto::op::{Message, MessageType, Query, ResponseCode};
+use hickory_proto::op::{Message, Metadata, Query, ResponseCode};
 use hickory_proto::rr::rdata::{SRV, TXT};
 use hickory_proto::rr::{Name, RData, Record, RecordType};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -172,18 +172,18 @@ async fn stream_of_questions(mut stream: TcpStream, zone: &Mutex<Zone>) -> io::R
 /// `None` is no answer.
 fn reply_to(message: &[u8], zone: &Mutex<Zone>, is_datagram: bool) -> Option<Vec<u8>> {
     let asked = Message::from_vec(message).ok()?;
-    let query = asked.query()?.clone();
-    let mut reply = Message::new();
-    reply.set_id(asked.id()).set_message_type(MessageType::Response).set_authoritative(true);
-    reply.set_recursion_desired(asked.recursion_desired()).set_recursion_available(true);
+    let query = asked.queries.first()?.clone();
+    let mut reply = Message::query();
+    reply.metadata = Metadata::response_from_request(&asked.metadata);
+    (reply.metadata.authoritative, reply.metadata.recursion_available) = (true, true);
     let mut zone = lock(zone);
     zone.questions += 1;
     match zone.fault {
         Some(NameServerFault::Silent) => return None,
-        Some(NameServerFault::Failing) => drop(reply.set_response_code(ResponseCode::ServFail)),
+        Some(NameServerFault::Failing) => reply.metadata.response_code = ResponseCode::ServFail,
         None => match zone.records(&query).ok()? {
-            Some(records) => drop(reply.add_answers(records)),
-            None => drop(reply.set_response_code(ResponseCode::NXDomain)),
+            Some(records) => reply.answers = records,
+            None => reply.metadata.response_code = ResponseCode::NXDomain,
         },
     }
     reply.add_query(query);
@@ -197,7 +197,7 @@ fn reply_to(message: &[u8], zone: &Mutex<Zone>, is_datagram: bool) -> Option<Vec
 impl Zone {
     /// `None` if the name does not exist.
     fn records(&self, query: &Query) -> Result<Option<Vec<Record>>, ProtoError> {
-        let name = key(&query.name().to_utf8());
+        let name = key(&query.name().to_ascii());
         let (srv, txt) = (self.srv.get(&name), self.txt.get(&name));
         if srv.is_none() && txt.is_none() {
             return Ok(None);

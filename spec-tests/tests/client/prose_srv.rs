@@ -12,6 +12,7 @@ use crate::world::{World, until_so};
 on_all_runtimes!(
     a_host_may_have_fewer_than_three_parts,
     servers_outside_of_the_domain_are_refused,
+    a_domain_in_punycode_covers_its_servers,
     routers_of_the_records_are_used,
     a_part_of_the_new_routers_is_used,
 );
@@ -53,6 +54,14 @@ fn servers_outside_of_the_domain_are_refused(shell: Shell) {
         let is_outside = matches!(&error, ClientBuildError::Srv(SrvError::OutsideDomain { .. }));
         assert!(is_outside && error.to_string().contains(target), "{host} to {target}: {error}");
     }
+}
+
+// SV-03
+fn a_domain_in_punycode_covers_its_servers(shell: Shell) {
+    let (host, target) = ("cluster.xn--bcher-kva.example", "DB.xn--bcher-kva.example.");
+    let world = client_of(shell, host, target).expect("a client");
+    assert_eq!(addresses(&world), ["db.xn--bcher-kva.example:1"]);
+    world.client.close();
 }
 
 /// The options of the client, and which of the routers its records name before and after.

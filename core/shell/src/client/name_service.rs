@@ -11,13 +11,13 @@ use std::thread;
 use std::time::Duration;
 
 use cenote_core::uri::srv::{LookupError, SrvAnswers, SrvRecord, TxtRecord};
+use hickory_resolver::TokioResolver;
 use hickory_resolver::config::{NameServerConfig, ResolverConfig, ResolverOpts};
-use hickory_resolver::name_server::TokioConnectionProvider;
+use hickory_resolver::net::runtime::TokioRuntimeProvider;
+use hickory_resolver::net::{DnsError, NetError};
+use hickory_resolver::proto::ProtoError;
 use hickory_resolver::proto::op::ResponseCode;
-use hickory_resolver::proto::rr::{Name, Record};
-use hickory_resolver::proto::xfer::Protocol;
-use hickory_resolver::proto::{ProtoError, ProtoErrorKind};
-use hickory_resolver::{ResolveError, TokioResolver};
+use hickory_resolver::proto::rr::{Name, RData, Record};
 use tokio::runtime;
 use tokio::sync::oneshot;
 
@@ -108,7 +108,7 @@ impl Questions {
 
     async fn within_limit<T>(
         &self,
-        work: impl Future<Output = Result<T, ResolveError>>,
+        work: impl Future<Output = Result<T, NetError>>,
     ) -> Result<T, LookupError> {
         let begin = tokio::time::Instant::now();
         let result = match self.limit {
@@ -125,39 +125,44 @@ impl Questions {
 const THREAD: &str = "cenote-srv";
 
 impl NameServers {
-    fn resolver(&self) -> Result<TokioResolver, ResolveError> {
+    fn resolver(&self) -> Result<TokioResolver, NetError> {
         let mut builder = match self {
             Self::System => TokioResolver::builder_tokio()?,
             Self::These(servers) => {
-                let mut config = ResolverConfig::new();
-                for server in &**servers {
-                    config.add_name_server(NameServerConfig::new(*server, Protocol::Udp));
-                    config.add_name_server(NameServerConfig::new(*server, Protocol::Tcp));
-                }
-                let provider = TokioConnectionProvider::default();
-                TokioResolver::builder_with_config(config, provider)
+                let servers = servers.iter().map(|server| {
+                    let mut config = NameServerConfig::udp_and_tcp(server.ip());
+                    config.connections.iter_mut().for_each(|it| it.port = server.port());
+                    config
+                });
+                let config = ResolverConfig::from_name_servers(servers.collect());
+                TokioResolver::builder_with_config(config, TokioRuntimeProvider::default())
             }
         };
         let ResolverOpts { cache_size, edns0, .. } = builder.options_mut();
         (*cache_size, *edns0) = (0, true);
-        Ok(builder.build())
+        builder.build()
     }
 }
 
-async fn srv_records(resolver: &TokioResolver, name: &str) -> Result<Vec<SrvRecord>, ResolveError> {
+/// Names stay in Punycode, as the zone has them. Decoded, they would be outside of the `xn--` domain of the connection
+/// string, and the operating system would not find them.
+async fn srv_records(resolver: &TokioResolver, name: &str) -> Result<Vec<SrvRecord>, NetError> {
     let found = resolver.srv_lookup(absolute(name)?).await?;
     let record = |record: &Record| {
-        let data = record.data().as_srv()?;
-        let ttl = Duration::from_secs(record.ttl().into());
-        Some(SrvRecord::new(data.target().to_utf8(), data.port()).with_ttl(ttl))
+        let RData::SRV(data) = &record.data else { return None };
+        let ttl = Duration::from_secs(record.ttl.into());
+        Some(SrvRecord::new(data.target.to_ascii(), data.port).with_ttl(ttl))
     };
-    Ok(found.as_lookup().record_iter().filter_map(record).collect())
+    Ok(found.answers().iter().filter_map(record).collect())
 }
 
-async fn txt_records(resolver: &TokioResolver, name: &str) -> Result<Vec<TxtRecord>, ResolveError> {
+async fn txt_records(resolver: &TokioResolver, name: &str) -> Result<Vec<TxtRecord>, NetError> {
     let found = resolver.txt_lookup(absolute(name)?).await?;
-    let strings = |data: &[Box<[u8]>]| data.iter().map(|string| string.to_vec()).collect();
-    Ok(found.iter().map(|record| TxtRecord { strings: strings(record.txt_data()) }).collect())
+    let record = |record: &Record| {
+        let RData::TXT(data) = &record.data else { return None };
+        Some(TxtRecord { strings: data.txt_data.iter().map(|string| string.to_vec()).collect() })
+    };
+    Ok(found.answers().iter().filter_map(record).collect())
 }
 
 /// The search list of the system is for names that people type into shells.
@@ -167,20 +172,22 @@ fn absolute(name: &str) -> Result<Name, ProtoError> {
     Ok(name)
 }
 
-fn reason(error: &ResolveError, after: Duration) -> LookupError {
-    match error.proto().map(|error| &*error.kind) {
-        Some(ProtoErrorKind::NoRecordsFound { response_code: code, .. }) => {
-            if *code == ResponseCode::NXDomain {
-                LookupError::NotFound
-            } else if *code == ResponseCode::NoError {
-                LookupError::NoRecords
-            } else {
-                LookupError::Failed(format!("the name server answered: {code}"))
-            }
-        }
-        Some(ProtoErrorKind::Timeout) => LookupError::TimedOut { after },
-        Some(kind) => LookupError::Failed(kind.to_string()),
-        None => LookupError::Failed(error.to_string()),
+fn reason(error: &NetError, after: Duration) -> LookupError {
+    let code = if let NetError::Dns(DnsError::NoRecordsFound(found)) = error {
+        found.response_code
+    } else if let NetError::Dns(DnsError::ResponseCode(code)) = error {
+        *code
+    } else if matches!(error, NetError::Timeout) {
+        return LookupError::TimedOut { after };
+    } else {
+        return LookupError::Failed(error.to_string());
+    };
+    if code == ResponseCode::NXDomain {
+        LookupError::NotFound
+    } else if code == ResponseCode::NoError {
+        LookupError::NoRecords
+    } else {
+        LookupError::Failed(format!("the name server answered: {code}"))
     }
 }
 
