@@ -1,5 +1,7 @@
 //! Inputs that the pool decides at once, recorded: each entry point is that of [`PoolState`](crate::pool::PoolState), and says in
 //! addition that the input has to be fed to [`handle`](Recorder::handle) while everything is recorded in a journal.
+//!
+//! What is recorded is apart, so that a pool without a recorder costs no more than itself.
 
 use crate::pool::{ActionSink, ConnId, Instant, PoolTypes, Purpose, WaiterId};
 
@@ -18,10 +20,10 @@ impl<S: PoolTypes<Cause: TraceCause>> Recorder<S> {
         purpose: Purpose,
         out: &mut impl ActionSink<S>,
     ) -> Option<(ConnId, S::Conn)> {
-        let before = self.note(now, CompactInput::check_out(id, None, purpose))?;
-        let decided = self.pool.check_out_at_once(now, id, purpose, out);
-        self.take_back_unless(decided.is_some(), before);
-        decided
+        match self.is_recording() {
+            false => self.pool.check_out_at_once(now, id, purpose, out),
+            true => self.check_out_recorded(now, id, purpose, out),
+        }
     }
 
     /// As [`PoolState::check_in_at_once`](crate::pool::PoolState::check_in_at_once).
@@ -37,11 +39,10 @@ impl<S: PoolTypes<Cause: TraceCause>> Recorder<S> {
         conn: S::Conn,
         out: &mut impl ActionSink<S>,
     ) -> Result<(), S::Conn> {
-        let input = Some(CompactInput::CheckIn(id));
-        let Some(before) = self.note(now, input) else { return Err(conn) };
-        let decided = self.pool.check_in_at_once(now, id, conn, out);
-        self.take_back_unless(decided.is_ok(), before);
-        decided
+        match self.is_recording() {
+            false => self.pool.check_in_at_once(now, id, conn, out),
+            true => self.check_in_recorded(now, id, conn, out),
+        }
     }
 
     /// As [`PoolState::enqueue_at_once`](crate::pool::PoolState::enqueue_at_once).
@@ -59,11 +60,10 @@ impl<S: PoolTypes<Cause: TraceCause>> Recorder<S> {
         purpose: Purpose,
         out: &mut impl ActionSink<S>,
     ) -> Result<Option<Instant>, S::Waiter> {
-        let input = CompactInput::check_out(id, deadline, purpose);
-        let Some(before) = self.note(now, input) else { return Err(waiter) };
-        let decided = self.pool.enqueue_at_once(now, id, waiter, deadline, purpose, out);
-        self.take_back_unless(decided.is_ok(), before);
-        decided
+        match self.is_recording() {
+            false => self.pool.enqueue_at_once(now, id, waiter, deadline, purpose, out),
+            true => self.enqueue_recorded(now, id, waiter, deadline, purpose, out),
+        }
     }
 
     /// As [`PoolState::hand_over_at_once`](crate::pool::PoolState::hand_over_at_once).
@@ -79,11 +79,10 @@ impl<S: PoolTypes<Cause: TraceCause>> Recorder<S> {
         conn: S::Conn,
         out: &mut impl ActionSink<S>,
     ) -> Result<(S::Waiter, S::Conn), S::Conn> {
-        let input = Some(CompactInput::CheckIn(id));
-        let Some(before) = self.note(now, input) else { return Err(conn) };
-        let decided = self.pool.hand_over_at_once(now, id, conn, out);
-        self.take_back_unless(decided.is_ok(), before);
-        decided
+        match self.is_recording() {
+            false => self.pool.hand_over_at_once(now, id, conn, out),
+            true => self.hand_over_recorded(now, id, conn, out),
+        }
     }
 
     /// As [`PoolState::cancel_at_once`](crate::pool::PoolState::cancel_at_once), while nothing is recorded.
@@ -97,26 +96,76 @@ impl<S: PoolTypes<Cause: TraceCause>> Recorder<S> {
         if self.is_recording() { None } else { self.pool.cancel_at_once(now, id, out) }
     }
 
-    /// Records an input that may be decided at once, if anything is recorded. Returns what the flight recorder was before;
-    /// `None` if the input has to be fed to [`handle`](Self::handle).
-    #[inline(always)]
-    fn note(&mut self, now: Instant, input: Option<CompactInput>) -> Option<Option<Mark>> {
-        if self.is_recording() { self.record(now, input?).map(Some) } else { Some(None) }
+    #[inline(never)]
+    fn check_out_recorded(
+        &mut self,
+        now: Instant,
+        id: WaiterId,
+        purpose: Purpose,
+        out: &mut impl ActionSink<S>,
+    ) -> Option<(ConnId, S::Conn)> {
+        let mark = self.record(now, CompactInput::check_out(id, None, purpose)?)?;
+        let decided = self.pool.check_out_at_once(now, id, purpose, out);
+        self.take_back_unless(decided.is_some(), mark);
+        decided
     }
 
     #[inline(never)]
+    fn check_in_recorded(
+        &mut self,
+        now: Instant,
+        id: ConnId,
+        conn: S::Conn,
+        out: &mut impl ActionSink<S>,
+    ) -> Result<(), S::Conn> {
+        let Some(mark) = self.record(now, CompactInput::CheckIn(id)) else { return Err(conn) };
+        let decided = self.pool.check_in_at_once(now, id, conn, out);
+        self.take_back_unless(decided.is_ok(), mark);
+        decided
+    }
+
+    #[inline(never)]
+    fn enqueue_recorded(
+        &mut self,
+        now: Instant,
+        id: WaiterId,
+        waiter: S::Waiter,
+        deadline: Option<Instant>,
+        purpose: Purpose,
+        out: &mut impl ActionSink<S>,
+    ) -> Result<Option<Instant>, S::Waiter> {
+        let input = CompactInput::check_out(id, deadline, purpose);
+        let Some(mark) = input.and_then(|it| self.record(now, it)) else { return Err(waiter) };
+        let decided = self.pool.enqueue_at_once(now, id, waiter, deadline, purpose, out);
+        self.take_back_unless(decided.is_ok(), mark);
+        decided
+    }
+
+    #[inline(never)]
+    fn hand_over_recorded(
+        &mut self,
+        now: Instant,
+        id: ConnId,
+        conn: S::Conn,
+        out: &mut impl ActionSink<S>,
+    ) -> Result<(S::Waiter, S::Conn), S::Conn> {
+        let Some(mark) = self.record(now, CompactInput::CheckIn(id)) else { return Err(conn) };
+        let decided = self.pool.hand_over_at_once(now, id, conn, out);
+        self.take_back_unless(decided.is_ok(), mark);
+        decided
+    }
+
+    /// Records an input that may be decided at once. Returns what the flight recorder was before; `None` if there is none,
+    /// or no room.
     fn record(&mut self, now: Instant, input: CompactInput) -> Option<Mark> {
         let Recording::Flight(flight) = &mut self.recording else { return None };
         let mark = flight.mark();
         flight.record_compact(now, input).then_some(mark)
     }
 
-    #[inline(always)]
-    fn take_back_unless(&mut self, is_decided: bool, before: Option<Mark>) {
-        if !is_decided {
-            if let (Some(mark), Recording::Flight(flight)) = (before, &mut self.recording) {
-                flight.take_back(mark);
-            }
+    fn take_back_unless(&mut self, is_decided: bool, mark: Mark) {
+        if let (false, Recording::Flight(flight)) = (is_decided, &mut self.recording) {
+            flight.take_back(mark);
         }
     }
 }
