@@ -18,6 +18,7 @@ on_all_runtimes!(
     a_server_that_stalls,
     a_known_server_is_asked_again_at_once,
     a_server_that_restarts,
+    a_caller_that_waits_has_the_server_checked,
     a_requested_check_does_not_wait_for_the_heartbeat,
     troubles_that_pass,
     a_login_that_is_refused_for_a_moment,
@@ -69,6 +70,21 @@ fn a_server_that_restarts(shell: Shell) {
         after.is_some() && after.map(|it| it.process_id) != before.map(|it| it.process_id)
     });
     world.ping();
+    world.client.close();
+}
+
+// SS-15, SM-05: a request for a server triggers a check, and does not wait for the next heartbeat.
+fn a_caller_that_waits_has_the_server_checked(shell: Shell) {
+    let only = standalone();
+    tell(&only, |server, now| {
+        server.set_fault(now, Script::new(Fault::Refuse));
+    });
+    let world = World::of(shell, &[&only], "heartbeatFrequencyMS=600000&connectTimeoutMS=5000");
+    world.until("refused", |world| world.error().is_some());
+    thread::scope(|scope| {
+        scope.spawn(|| world.ping());
+        tell(&only, Server::clear_faults);
+    });
     world.client.close();
 }
 

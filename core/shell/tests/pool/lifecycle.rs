@@ -21,6 +21,7 @@ on_all_runtimes!(
     a_connection_whose_drop_panics_is_closed,
     a_connector_that_panics_fails_its_check_out,
     each_pool_with_a_connection_lifetime_has_its_own_jitter_seed,
+    options_that_contradict_each_other_change_nothing,
 );
 
 // EV-27, PCL-02, KX-01, KX-02, KX-03, OUT-17
@@ -150,4 +151,12 @@ fn each_pool_with_a_connection_lifetime_has_its_own_jitter_seed<R: TestRuntime>(
     assert_eq!(pool.options().jitter_seed, Some(7));
     pool.set_options(options).expect("it works");
     assert!(pool.options().jitter_seed.is_some_and(|seed| seed != 7));
+}
+
+fn options_that_contradict_each_other_change_nothing<R: TestRuntime>() {
+    let (pool, _) = ready::<R>(&Gate::open(), at_most(2));
+    let before = pool.options();
+    pool.set_options(at_most(2).with_min_pool_size(3))
+        .expect_err("the minimum is above the maximum");
+    assert_eq!(pool.options(), before);
 }
