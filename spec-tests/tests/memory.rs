@@ -25,10 +25,10 @@ const SERVE: &str = "serve";
 
 fn main() {
     let arguments: Vec<String> = std::env::args().collect();
-    if let [_, what, servers, security] = &arguments[..] {
-        if what == SERVE {
-            return serve(servers.parse().expect("a number"), security == "tls");
-        }
+    if let [_, what, servers, security] = &arguments[..]
+        && what == SERVE
+    {
+        return serve(servers.parse().expect("a number"), security == "tls");
     }
     let _profiler = dhat::Profiler::builder().testing().build();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();

@@ -86,10 +86,10 @@ fn fitting<'a>(
 /// its certificate or the name of its replica set, may be put right while the caller waits.
 // SS-13, ST-13
 fn is_incompatible(selector: &Selector, topology: &TopologyDescription) -> bool {
-    if let Selector::Address(address) = selector {
-        if let Some(server) = topology.server(address) {
-            return speaks_other_versions(server);
-        }
+    if let Selector::Address(address) = selector
+        && let Some(server) = topology.server(address)
+    {
+        return speaks_other_versions(server);
     }
     // One that is not known yet may be named by any of the others.
     let mut servers = topology.servers().map(|(_, server)| speaks_other_versions(server));

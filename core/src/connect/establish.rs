@@ -476,11 +476,11 @@ impl Establish {
         cache: &mut ScramCache,
     ) {
         let description = Box::new(reply.description.clone());
-        if let Some((mut conversation, reply)) = speculation.zip(reply.speculative) {
-            if let Ok(after) = conversation.speculative_reply(reply, cache) {
-                self.phase = Phase::Authentication { conversation, description };
-                return self.advance(after);
-            }
+        if let Some((mut conversation, reply)) = speculation.zip(reply.speculative)
+            && let Ok(after) = conversation.speculative_reply(reply, cache)
+        {
+            self.phase = Phase::Authentication { conversation, description };
+            return self.advance(after);
         }
         self.phase = Phase::Token { refused: None, description };
         if let Some(token) = self.token.take() {

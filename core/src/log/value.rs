@@ -38,7 +38,7 @@ impl<'a> LogValue<'a> {
     /// An option in milliseconds: an integer as the specification has it, unless a part of a
     /// millisecond was set, which must not look like 0.
     pub(super) fn option_in_ms(duration: Duration) -> Self {
-        if duration.subsec_nanos() % 1_000_000 == 0 {
+        if duration.subsec_nanos().is_multiple_of(1_000_000) {
             Self::whole(u64::try_from(duration.as_millis()).unwrap_or(u64::MAX))
         } else {
             Self::milliseconds(duration)

@@ -135,10 +135,9 @@ impl Server {
         let mut reply = self.hello.clone();
         if let (true, Ok(start)) =
             (self.speculates, command.get_document("speculativeAuthenticate"))
+            && start.get_str("mechanism").ok() == Some(self.mechanism.name())
         {
-            if start.get_str("mechanism").ok() == Some(self.mechanism.name()) {
-                reply.insert("speculativeAuthenticate", self.start(start));
-            }
+            reply.insert("speculativeAuthenticate", self.start(start));
         }
         reply
     }

@@ -85,11 +85,11 @@ impl Connection {
     }
 
     fn advance_within(&mut self, limit: OperationLimit) -> Poll<Result<Reply, ConnectionError>> {
-        if self.transport.is_unsent() {
-            if let Err(late) = limit.check_before_write(Instant::now) {
-                self.transport.withdraw();
-                return Poll::Ready(Err(late.at(Stage::Operation)));
-            }
+        if self.transport.is_unsent()
+            && let Err(late) = limit.check_before_write(Instant::now)
+        {
+            self.transport.withdraw();
+            return Poll::Ready(Err(late.at(Stage::Operation)));
         }
         loop {
             let mut io = self.socket.io();

@@ -213,7 +213,7 @@ fn as_text<S: Serializer>(address: &ServerAddress, serializer: S) -> Result<S::O
 
 impl From<Duration> for Milliseconds {
     fn from(duration: Duration) -> Self {
-        if duration.subsec_nanos() % 1_000_000 == 0 {
+        if duration.subsec_nanos().is_multiple_of(1_000_000) {
             Self::Whole(u64::try_from(duration.as_millis()).unwrap_or(u64::MAX))
         } else {
             Self::Broken(duration.as_secs_f64() * 1_000.0)

@@ -110,11 +110,11 @@ fn negotiate(context: &mut Context<'_>, reply: &mut RawDocumentBuf) -> Result<()
         let agreed: RawArrayBuf = names.into_iter().filter(agreed).collect();
         reply.append(cstr!("compression"), agreed);
     }
-    if let Some(user) = context.request.text("saslSupportedMechs")? {
-        if let Some(names) = context.world.users.mechanisms(user) {
-            let names: RawArrayBuf = names.into_iter().collect();
-            reply.append(cstr!("saslSupportedMechs"), names);
-        }
+    if let Some(user) = context.request.text("saslSupportedMechs")?
+        && let Some(names) = context.world.users.mechanisms(user)
+    {
+        let names: RawArrayBuf = names.into_iter().collect();
+        reply.append(cstr!("saslSupportedMechs"), names);
     }
     let knows = context.request.boolean("loadBalanced")? == Some(true);
     if knows && context.world.topology.is_load_balanced() {
@@ -122,10 +122,10 @@ fn negotiate(context: &mut Context<'_>, reply: &mut RawDocumentBuf) -> Result<()
         reply.append(cstr!("serviceId"), context.world.topology.process_id(service));
     }
     let request = context.request;
-    if let Some(command) = request.document("speculativeAuthenticate")? {
-        if let Some(answer) = auth::speculate(context, command) {
-            reply.append(cstr!("speculativeAuthenticate"), answer);
-        }
+    if let Some(command) = request.document("speculativeAuthenticate")?
+        && let Some(answer) = auth::speculate(context, command)
+    {
+        reply.append(cstr!("speculativeAuthenticate"), answer);
     }
     Ok(())
 }

@@ -185,7 +185,7 @@ impl<'a> Stepper<'a> {
         let (holders, pool) = (&self.holders, &self.pool);
         let shown = show(&View { step, actions: &actions, before, holders, pool });
         self.holders.follow(step, before.waiting, &actions, &self.pool);
-        if self.at % KEYFRAME == 0 && self.keyframes.len() == self.at / KEYFRAME {
+        if self.at.is_multiple_of(KEYFRAME) && self.keyframes.len() == self.at / KEYFRAME {
             self.keyframes.push((self.pool.clone(), self.holders.clone()));
         }
         Some(shown)

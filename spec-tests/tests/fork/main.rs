@@ -40,10 +40,10 @@ struct Parent {
 
 fn main() -> ExitCode {
     let arguments: Vec<_> = std::env::args().skip(1).collect();
-    if let [role, kind] = arguments.as_slice() {
-        if role == server::ROLE {
-            return server::serve(kind == server::TLS);
-        }
+    if let [role, kind] = arguments.as_slice()
+        && role == server::ROLE
+    {
+        return server::serve(kind == server::TLS);
     }
     for tls in [false, true] {
         for threads in [false, true] {

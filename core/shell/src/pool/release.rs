@@ -182,10 +182,10 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
         self: &Arc<Self>,
         notifications: Option<VecDeque<Notification>>,
     ) {
-        if let Some(notifications) = notifications {
-            if self.notify_some(TURN, notifications) {
-                rest::start(self, Self::notify_rest);
-            }
+        if let Some(notifications) = notifications
+            && self.notify_some(TURN, notifications)
+        {
+            rest::start(self, Self::notify_rest);
         }
     }
 

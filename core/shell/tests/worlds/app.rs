@@ -45,11 +45,11 @@ pub(crate) struct Log {
 impl Log {
     fn hear(&mut self, event: &Event<ConnectionError>) {
         self.kinds.push(kind(event));
-        if let Event::ConnectionCheckedOut { connection_id, .. } = event {
-            if self.spent.contains(connection_id) {
-                let what = format!("{connection_id} was broken, and is handed out again");
-                self.failure.get_or_insert(what);
-            }
+        if let Event::ConnectionCheckedOut { connection_id, .. } = event
+            && self.spent.contains(connection_id)
+        {
+            let what = format!("{connection_id} was broken, and is handed out again");
+            self.failure.get_or_insert(what);
         }
     }
 

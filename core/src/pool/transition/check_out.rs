@@ -125,10 +125,11 @@ impl<S: PoolTypes> PoolState<S> {
         }
         if self.settings.pending_response {
             let is_due = deadline.is_some_and(|deadline| deadline <= self.now);
-            if !is_due && !self.queue.is_oldest_due(self.now) {
-                if let Some(id) = self.find_pending_response(out) {
-                    return Some(Source::Later(Later::PendingResponse(id)));
-                }
+            if !is_due
+                && !self.queue.is_oldest_due(self.now)
+                && let Some(id) = self.find_pending_response(out)
+            {
+                return Some(Source::Later(Later::PendingResponse(id)));
             }
         }
         self.may_establish().then_some(Source::Later(Later::NewConnection))

@@ -113,15 +113,15 @@ impl<S: PoolTypes> PoolState<S> {
         if self.connections.get(id).is_none() {
             return;
         }
-        if let (Some(service), Some(seen)) = (service, clears_at_hello) {
-            if seen < self.services.clears_of(service) {
-                let cause = self.services.cleared_by(service).cloned();
-                let owner = self.abort_establishment(id, CloseReason::Stale, None, out);
-                if let Some(request) = owner {
-                    self.fail_cleared(request, cause, out);
-                }
-                return;
+        if let (Some(service), Some(seen)) = (service, clears_at_hello)
+            && seen < self.services.clears_of(service)
+        {
+            let cause = self.services.cleared_by(service).cloned();
+            let owner = self.abort_establishment(id, CloseReason::Stale, None, out);
+            if let Some(request) = owner {
+                self.fail_cleared(request, cause, out);
             }
+            return;
         }
         let service = service.map(|service| (service, self.services.join(service)));
         self.connections.set_handshaken(id, service);

@@ -122,13 +122,13 @@ impl Connection {
         let time = time.and_then(|time| u64::try_from(time).ok()).map(Duration::from_millis);
         let block = verdict.block.or(work);
         verdict.block = block;
-        if let (Some(block), Some(time)) = (block, time) {
-            if time < block {
-                let is_blocked = work.is_none() && !topology.is_router();
-                let until = if is_blocked { block } else { time };
-                let error = Some(code::MAX_TIME_MS_EXPIRED);
-                verdict = Verdict { block: Some(until), error, ..Verdict::default() };
-            }
+        if let (Some(block), Some(time)) = (block, time)
+            && time < block
+        {
+            let is_blocked = work.is_none() && !topology.is_router();
+            let until = if is_blocked { block } else { time };
+            let error = Some(code::MAX_TIME_MS_EXPIRED);
+            verdict = Verdict { block: Some(until), error, ..Verdict::default() };
         }
         verdict
     }

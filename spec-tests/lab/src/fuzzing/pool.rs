@@ -190,8 +190,8 @@ fn decode_late_reply(which: u8, how: u8) -> Op {
 
 /// Operations that end or change the whole pool.
 fn decode_rare(which: u8, how: u8) -> Op {
-    if which % 4 == 0 {
-        return if how % 2 == 0 { Op::Close } else { Op::Fork };
+    if which.is_multiple_of(4) {
+        return if how.is_multiple_of(2) { Op::Close } else { Op::Fork };
     }
     let mut bytes = [0; OPTIONS_LEN];
     // Two bytes choose among many sets of options, as for a new pool.

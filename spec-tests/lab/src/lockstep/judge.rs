@@ -152,11 +152,10 @@ fn learn_slots<S: Comparable>(
     for (expected, action) in expected.iter_mut().zip(actions) {
         if let (Action::StartEstablish { id, .. }, Action::StartEstablish { id: told, .. }) =
             (expected, action)
+            && id.number() == told.number()
         {
-            if id.number() == told.number() {
-                *id = *told;
-                model.learn(*told);
-            }
+            *id = *told;
+            model.learn(*told);
         }
     }
     expected

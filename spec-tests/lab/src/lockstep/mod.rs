@@ -83,7 +83,7 @@ impl Lockstep {
             self.payloads.follow(&input, actions, &self.tagged)?;
             self.story.goes_on(&input, actions, self.tagged.now())?;
         }
-        let hears = self.last_waiter % 2 == 0;
+        let hears = self.last_waiter.is_multiple_of(2);
         self.quick.take(now, input.clone(), actions.as_deref(), hears)?;
         self.step_bare(now, input, actions.as_deref())?;
         let fingerprint = self.tagged.fingerprint();

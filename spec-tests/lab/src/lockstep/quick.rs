@@ -96,11 +96,11 @@ impl Quick {
                 }
                 Err(conn) => input = Input::CheckedIn { id, conn, health: Health::Healthy },
             }
-        } else if let Input::CheckOutCancelled { id } = input {
-            if let Some(waiter) = self.pool.cancel_at_once(now, id, sink) {
-                sink.act(Action::Deliver { waiter, outcome: Err(CheckOutError::Cancelled) });
-                return true;
-            }
+        } else if let Input::CheckOutCancelled { id } = input
+            && let Some(waiter) = self.pool.cancel_at_once(now, id, sink)
+        {
+            sink.act(Action::Deliver { waiter, outcome: Err(CheckOutError::Cancelled) });
+            return true;
         }
         let is_use = matches!(input, Input::CheckOutRequested { .. } | Input::CheckedIn { .. });
         if matches!(input, Input::Timer) {

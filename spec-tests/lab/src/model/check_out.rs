@@ -52,10 +52,11 @@ impl<S: PoolTypes> Model<S> {
             let snapshot = self.snapshot();
             return self.fail_timed_out(request, &Arc::new(snapshot));
         }
-        if nobody_waits && self.keeps_late_replies() {
-            if let Some(id) = self.choose_late() {
-                return self.drain_for(request, id);
-            }
+        if nobody_waits
+            && self.keeps_late_replies()
+            && let Some(id) = self.choose_late()
+        {
+            return self.drain_for(request, id);
         }
         if nobody_waits && self.may_establish() {
             return self.establish_for(request);
@@ -177,12 +178,12 @@ impl<S: PoolTypes> Model<S> {
 
     fn take_owner_by_id(&mut self, id: WaiterId) -> Option<Request<S::Waiter>> {
         for connection in &mut self.connections {
-            if let Phase::Pending { owner, .. } = &mut connection.phase {
-                if owner.as_ref().is_some_and(|request| request.id == id) {
-                    let request = owner.take()?;
-                    let deadline = request.deadline.filter(|_| request.callers);
-                    return Some(Request { deadline, ..request });
-                }
+            if let Phase::Pending { owner, .. } = &mut connection.phase
+                && owner.as_ref().is_some_and(|request| request.id == id)
+            {
+                let request = owner.take()?;
+                let deadline = request.deadline.filter(|_| request.callers);
+                return Some(Request { deadline, ..request });
             }
         }
         for drain in self.draining_for_requests() {

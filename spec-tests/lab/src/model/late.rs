@@ -140,10 +140,10 @@ impl<S: PoolTypes> Model<S> {
     pub(super) fn time_out_drains(&mut self, due: impl Fn(Instant, Instant) -> bool) {
         let mut overdue = Vec::new();
         for connection in &self.connections {
-            if let Phase::Draining { owner: Some(request), .. } = &connection.phase {
-                if request.deadline.is_some_and(|deadline| due(deadline, self.now)) {
-                    overdue.push((request.id, connection.id));
-                }
+            if let Phase::Draining { owner: Some(request), .. } = &connection.phase
+                && request.deadline.is_some_and(|deadline| due(deadline, self.now))
+            {
+                overdue.push((request.id, connection.id));
             }
         }
         if overdue.is_empty() {

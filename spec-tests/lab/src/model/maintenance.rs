@@ -172,10 +172,10 @@ impl<S: PoolTypes> Model<S> {
             if let Some(at) = self.unanswered_at(connection) {
                 add(at, DeadlineReason::Unanswered);
             }
-            if let Phase::Pending { owner: Some(request), .. } = &connection.phase {
-                if let Some(at) = request.deadline.filter(|_| request.callers) {
-                    add(at, DeadlineReason::WaitQueueTimeout);
-                }
+            if let Phase::Pending { owner: Some(request), .. } = &connection.phase
+                && let Some(at) = request.deadline.filter(|_| request.callers)
+            {
+                add(at, DeadlineReason::WaitQueueTimeout);
             }
             let drain_ends = self.drain_ends_at(connection);
             let owner = owner_of(&connection.phase).filter(|_| drain_ends.is_some());

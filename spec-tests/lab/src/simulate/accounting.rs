@@ -166,10 +166,10 @@ impl Accounting {
 
     /// A connection could not be established, or was aborted.
     pub(super) fn drop_unopened(&mut self, number: u64) {
-        if let Some(socket) = self.sockets.remove(&number) {
-            if matches!(socket.state, SocketState::Opening { .. }) {
-                self.opening -= 1;
-            }
+        if let Some(socket) = self.sockets.remove(&number)
+            && matches!(socket.state, SocketState::Opening { .. })
+        {
+            self.opening -= 1;
         }
     }
 

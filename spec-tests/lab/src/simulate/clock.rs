@@ -58,10 +58,10 @@ impl Clock {
         random: &mut SplitMix,
         coverage: &mut Coverage,
     ) -> Instant {
-        if let Some((deadline, fires)) = self.timer {
-            if deadline == due {
-                return fires;
-            }
+        if let Some((deadline, fires)) = self.timer
+            && deadline == due
+        {
+            return fires;
         }
         let mut fires = due.max(now);
         if let Some(lateness) = faults.timer_lateness {

@@ -200,10 +200,10 @@ impl Subject {
             let ends = limits.ends_of(connection, self.pool.now());
             ends.into_iter().flatten().any(|at| !is_set(at))
         };
-        if limits.are_any() {
-            if let Some(forgotten) = self.pool.connections().find(is_forgotten) {
-                return Err(format!("no timer is armed for the time limits of {}", forgotten.id));
-            }
+        if limits.are_any()
+            && let Some(forgotten) = self.pool.connections().find(is_forgotten)
+        {
+            return Err(format!("no timer is armed for the time limits of {}", forgotten.id));
         }
         let snapshot = self.snapshot();
         let lacks = snapshot.status == Status::Ready && snapshot.total < snapshot.min_pool_size;

@@ -209,10 +209,10 @@ impl Explainer {
             self.establishments.add(lasted);
         } else if let Input::Ready = input {
             self.paused = None;
-        } else if let Input::Clear { .. } = input {
-            if view.pool.snapshot().status == Status::Paused {
-                self.paused.get_or_insert(now);
-            }
+        } else if let Input::Clear { .. } = input
+            && view.pool.snapshot().status == Status::Paused
+        {
+            self.paused.get_or_insert(now);
         }
     }
 }

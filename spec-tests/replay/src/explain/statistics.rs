@@ -22,7 +22,7 @@ impl<T> Default for Sample<T> {
 
 impl<T> Sample<T> {
     pub(super) fn add(&mut self, item: T) {
-        if self.seen % self.stride == 0 {
+        if self.seen.is_multiple_of(self.stride) {
             if self.items.len() == SAMPLE_MAX {
                 let mut index = 0;
                 self.items.retain(|_| {

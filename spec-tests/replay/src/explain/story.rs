@@ -90,10 +90,10 @@ impl Story {
             self.begin = self.begin(view);
         }
         let Some(begin) = &self.begin else { return };
-        if let Input::CheckedIn { id, .. } = &view.step.input {
-            if begin.held.iter().any(|(held, ..)| *held == id.number()) {
-                self.returned.entry(id.number()).or_insert(view.pool.now());
-            }
+        if let Input::CheckedIn { id, .. } = &view.step.input
+            && begin.held.iter().any(|(held, ..)| *held == id.number())
+        {
+            self.returned.entry(id.number()).or_insert(view.pool.now());
         }
         if self.end.is_none() {
             if view.step.number > begin.request.step {
@@ -302,12 +302,12 @@ impl Story {
             let told = format!("{} at {}", change, self.clock.short(change.at));
             paragraph(text, "topology       ", &told);
         }
-        if changes.is_empty() {
-            if let Some(reason) = server.before_wait(started, end) {
-                let before = span(started.saturating_since(reason.at));
-                let told = format!("{}, {before} before it came", reason.text);
-                paragraph(text, "topology       ", &told);
-            }
+        if changes.is_empty()
+            && let Some(reason) = server.before_wait(started, end)
+        {
+            let before = span(started.saturating_since(reason.at));
+            let told = format!("{}, {before} before it came", reason.text);
+            paragraph(text, "topology       ", &told);
         }
     }
 

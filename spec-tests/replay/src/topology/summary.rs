@@ -115,10 +115,10 @@ fn servers(spans: &[Span], length: Duration) -> BTreeMap<&str, String> {
         let kind = span.kind.map_or("Unknown", ServerKind::name);
         *shares.entry(&span.server).or_default().entry(kind).or_default() +=
             span.to.saturating_since(span.from);
-        if let (None, Some(error)) = (span.kind, span.text.strip_prefix("Unknown: ")) {
-            if error != "not checked yet" {
-                errors.insert(&span.server, error);
-            }
+        if let (None, Some(error)) = (span.kind, span.text.strip_prefix("Unknown: "))
+            && error != "not checked yet"
+        {
+            errors.insert(&span.server, error);
         }
     }
     let told = |(server, kinds): (_, BTreeMap<&str, Duration>)| {

@@ -231,10 +231,10 @@ impl<M: Machine, W: World> Run<'_, M, W> {
         if let Some((id, outer)) = self.outer.remove(&request) {
             self.agenda.plan(self.now, Due::CheckIn(id, outer));
         }
-        if request != NONE {
-            if let Some((at, next)) = self.world.end(request, self.now, was_served) {
-                self.agenda.plan(at.max(self.now), Due::Ask(next));
-            }
+        if request != NONE
+            && let Some((at, next)) = self.world.end(request, self.now, was_served)
+        {
+            self.agenda.plan(at.max(self.now), Due::Ask(next));
         }
     }
 

@@ -86,10 +86,10 @@ mod tests {
         let milliseconds = |number| Some(Duration::from_millis(number));
         let incident = |index: usize| {
             let mut incident = Incident::default();
-            incident.trouble = if index % 2 == 0 { "restart" } else { "slow drip" };
+            incident.trouble = if index.is_multiple_of(2) { "restart" } else { "slow drip" };
             incident.at = Duration::from_secs(index as u64);
-            incident.cleared = (index % 4 == 0).then(|| Duration::from_millis(1));
-            if index % 2 == 0 {
+            incident.cleared = index.is_multiple_of(4).then(|| Duration::from_millis(1));
+            if index.is_multiple_of(2) {
                 (incident.hits, incident.closed, incident.failed) = (10, 1, 3);
                 incident.good_again = milliseconds(index as u64);
             }

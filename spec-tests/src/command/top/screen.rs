@@ -60,10 +60,11 @@ impl App {
                 next = Instant::now() + self.interval;
                 continue;
             }
-            if let Event::Key(key) = event::read()? {
-                if key.kind == KeyEventKind::Press && !self.grant(key)? {
-                    return Ok(());
-                }
+            if let Event::Key(key) = event::read()?
+                && key.kind == KeyEventKind::Press
+                && !self.grant(key)?
+            {
+                return Ok(());
             }
         }
     }

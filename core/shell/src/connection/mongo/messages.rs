@@ -118,10 +118,10 @@ impl<R: Network> Messages<R> {
         let Self { runtime, stream, transport } = self;
         let read = |io: &mut PollIo<'_, '_, R::Stream>| {
             let step = transport.read_message(io);
-            if let Err(TransportError::Io(error)) = &step {
-                if error.kind() == ErrorKind::Interrupted {
-                    on_bytes();
-                }
+            if let Err(TransportError::Io(error)) = &step
+                && error.kind() == ErrorKind::Interrupted
+            {
+                on_bytes();
             }
             step
         };

@@ -155,10 +155,9 @@ impl Model {
             if let (Some(election), Some(version)) = (election, version) {
                 if let (Some(max_election), Some(max)) =
                     (self.max_election_id, self.max_set_version)
+                    && (max > version || (max == version && max_election > election))
                 {
-                    if max > version || (max == version && max_election > election) {
-                        return self.unknown(address);
-                    }
+                    return self.unknown(address);
                 }
                 self.max_election_id = Some(election);
             }

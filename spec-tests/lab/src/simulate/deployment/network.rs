@@ -159,11 +159,11 @@ impl World<'_> {
         if self.random.flip() {
             self.cluster.repair(&mut self.random);
             self.story.note(self.now, || "a fault is repaired".to_owned());
-        } else if let Some(change) = self.random.pick(&self.plan.changes) {
-            if self.cluster.change(change, &mut self.random) {
-                self.coverage.count(change.situation());
-                self.story.note(self.now, || format!("{change:?}"));
-            }
+        } else if let Some(change) = self.random.pick(&self.plan.changes)
+            && self.cluster.change(change, &mut self.random)
+        {
+            self.coverage.count(change.situation());
+            self.story.note(self.now, || format!("{change:?}"));
         }
         self.after_change();
     }

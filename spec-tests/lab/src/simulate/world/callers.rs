@@ -69,10 +69,10 @@ impl World<'_> {
                 self.subject.expect_turn(&self.accounting, request, id)?;
                 let caller = self.accounting.deliver(request, id, tag)?;
                 self.use_connection(id.number());
-                if self.is_recovering {
-                    if let Some(served) = self.served.get_mut(caller as usize) {
-                        *served = true;
-                    }
+                if self.is_recovering
+                    && let Some(served) = self.served.get_mut(caller as usize)
+                {
+                    *served = true;
                 }
             }
             Err(ref error) => {
@@ -126,10 +126,8 @@ impl World<'_> {
         self.coverage.count(Situation::Interrupted);
         let connection = id.number();
         let is_too_late = !self.is_recovering && self.random.one_in(4);
-        if !is_too_late {
-            if let Some(socket) = self.accounting.socket_mut(connection) {
-                socket.is_dead = true;
-            }
+        if !is_too_late && let Some(socket) = self.accounting.socket_mut(connection) {
+            socket.is_dead = true;
         }
         if let Some(socket) = self.accounting.socket(connection) {
             let due = Due::Finish { connection, use_number: socket.use_number };
