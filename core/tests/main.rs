@@ -19,6 +19,7 @@ mod rules;
 mod set_options;
 mod shown;
 mod srv;
+mod srv_hosts;
 mod srv_polling;
 mod topology;
 mod uri;

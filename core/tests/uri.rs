@@ -29,7 +29,6 @@ fn hosts_are_read() {
         ("OP-46", "mongodb://[fe80::]:5", &["[fe80::]:5"]),
         ("OP-46", "mongodb://%2Frun%2Fdb%2Fmain.sock", &["/run/db/main.sock"]),
         ("OP-46", "mongodb://main.sock", &["main.sock:27017"]),
-        ("OP-46", "mongodb://d%62.example", &["db.example:27017"]),
         ("OP-48", "mongodb://DB.Example.COM", &["db.example.com:27017"]),
         ("OP-48", "mongodb://BÜRO.example", &["büro.example:27017"]),
         ("OP-48", "mongodb://%2FRun%2FDB.sock", &["/Run/DB.sock"]),

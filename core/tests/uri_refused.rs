@@ -36,10 +36,13 @@ fn scheme_and_hosts() {
         ("OP-46", "mongodb://[::1", host(1, AddressError::Ipv6)),
         ("OP-46", "mongodb://[::1]x:5", host(1, AddressError::Ipv6)),
         ("OP-46", "mongodb://[fe80::1%25eth0]", host(1, AddressError::Ipv6)),
-        ("OP-46", "mongodb://my%20db", host(1, AddressError::Character(' '))),
-        ("OP-46", "mongodb://d%3A5", host(1, AddressError::Character(':'))),
-        ("OP-46", "mongodb://%2Frun%2Fdb", host(1, AddressError::Socket)),
-        ("OP-46", "mongodb://%2Frun%2Fdb.sock:5", host(1, AddressError::Socket)),
+        ("OP-46", "mongodb://[%3A%3A1]", host(1, AddressError::Ipv6)),
+        ("OP-46", "mongodb://d%62.example", host(1, AddressError::Character('%'))),
+        ("OP-46", "mongodb://a,d%62.sock", host(2, AddressError::Character('%'))),
+        ("OP-46", "mongodb://my db", host(1, AddressError::Character(' '))),
+        ("OP-46", "mongodb://%2Frun%2Fdb", host(1, AddressError::Character('%'))),
+        ("OP-46", "mongodb://%2Frun%2Fdb.sock:5", host(1, AddressError::Character('%'))),
+        ("OP-46", "mongodb://%2Frun%2Fdb%01.sock", host(1, AddressError::Socket)),
         ("OP-46", &long, host(1, AddressError::TooLong)),
     ];
     for (rule, uri, expected) in cases {
@@ -62,7 +65,7 @@ fn userinfo_and_escapes() {
         ("OP-45", "mongodb://u:%+1@db", encoding(UriPart::Password)),
         ("OP-45", "mongodb://u:%é@db", encoding(UriPart::Password)),
         ("OP-33", "mongodb://u:%FF@db", encoding(UriPart::Password)),
-        ("OP-33", "mongodb://a,b%C3%28", encoding(UriPart::Host(2))),
+        ("OP-33", "mongodb://a,b%C3%28.sock", encoding(UriPart::Host(2))),
         ("OP-49", "mongodb://db/%80", encoding(UriPart::Database)),
         ("OP-33", "mongodb://db/?w=1&appname=%C0%AF", encoding(UriPart::Option(2))),
     ];

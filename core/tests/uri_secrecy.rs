@@ -22,7 +22,7 @@ fn shown(outcome: &Result<ConnectionString, UriError>) -> String {
 }
 
 /// Connection strings for each kind of error, with a secret where it hurts.
-const BROKEN: [(&str, &str); 27] = [
+const BROKEN: [(&str, &str); 29] = [
     ("AuthSourceEmpty", "mongodb://u:hunter2hunter2@a/?authSource="),
     ("Conflict", "mongodb://u:hunter2hunter2@a/?loadBalanced=true&replicaSet=r"),
     ("Credential", "mongodb://u:hunter2hunter2@a/?authMechanism=MONGODB-X509"),
@@ -31,6 +31,7 @@ const BROKEN: [(&str, &str); 27] = [
     ("Host", "mongodb://u:hunter2hunter2"),
     ("NoHost", "mongodb://u:hunter2hunter2@"),
     ("NotAPair", "mongodb://u:p@ss?hunter2hunter2@a"),
+    ("NotInUri", "mongodb+srv://u:hunter2hunter2@a/?srvHostValidator=hunter2hunter2"),
     ("OfPrimary", "mongodb://u:hunter2hunter2@a/?readPreferenceTags=a:hunter2hunter2"),
     ("Pool", "mongodb://u:hunter2hunter2@a/?minPoolSize=9&maxPoolSize=8"),
     ("ProxyCredentialHalf", "mongodb://a/?proxyHost=p&proxyPassword=hunter2hunter2"),
@@ -38,6 +39,7 @@ const BROKEN: [(&str, &str); 27] = [
     ("ProxyRepeated", "mongodb://a/?proxyPassword=hunter2hunter2&proxyPassword=x"),
     ("Scheme", "mongodb:/u:hunter2hunter2@a"),
     ("SeveralHosts", "mongodb://u:hunter2hunter2@a,b/?directConnection=true"),
+    ("SrvAllowedHostsSuffix", "mongodb+srv://a/?srvAllowedHostsSuffix=hunter2hunter2"),
     ("SrvHost", "mongodb+srv://u:hunter2hunter2@[::1]"),
     ("SrvOnly", "mongodb://u:hunter2hunter2@a/?srvMaxHosts=1"),
     ("SrvPort", "mongodb+srv://u:hunter2hunter2@a:5"),
@@ -64,7 +66,7 @@ fn no_kind_of_error_shows_a_secret() {
         assert!(!shown(&outcome).contains(MARK), "{uri}: {}", shown(&outcome));
         kinds.insert(kind);
     }
-    assert_eq!(kinds.len(), 25, "each kind of error has its line above");
+    assert_eq!(kinds.len(), 27, "each kind of error has its line above");
 }
 
 /// Secrets that are in their place, and secrets that an unescaped character cut in two.

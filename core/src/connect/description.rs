@@ -54,11 +54,11 @@ pub struct ConnectionDescription {
 }
 
 impl ConnectionDescription {
-    /// The oldest wire version that this crate supports: that of MongoDB 4.2.
-    pub const MIN_WIRE_VERSION: i32 = 8;
-    /// The newest wire version that this crate supports: that of MongoDB 8.0. Newer servers support
+    /// The oldest wire version that this crate supports: that of MongoDB 4.4.
+    pub const MIN_WIRE_VERSION: i32 = 9;
+    /// The newest wire version that this crate supports: that of MongoDB 9.0. Newer servers support
     /// it, too.
-    pub const MAX_WIRE_VERSION: i32 = 25;
+    pub const MAX_WIRE_VERSION: i32 = 29;
 
     /// The whole reply, on the connections of a monitor.
     #[must_use]
@@ -107,7 +107,7 @@ pub enum IncompatibleServer {
     /// All that it speaks are older.
     #[error(
         "Server at {address} reports wire version {max_wire_version}, but this version of Cenote requires at least {min} \
-         (MongoDB 4.2).",
+         (MongoDB 4.4).",
         min = ConnectionDescription::MIN_WIRE_VERSION
     )]
     TooOld {

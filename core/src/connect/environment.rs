@@ -2,6 +2,8 @@ use std::collections::BTreeMap;
 
 use bson::raw::{RawDocumentBuf, cstr};
 
+use super::metadata::cut;
+
 /// Where the client runs. The embedder finds it out: the core reads no environment.
 ///
 /// ```
@@ -34,7 +36,7 @@ pub struct Environment {
 
 impl Environment {
     /// The environment variables that tell where the client runs.
-    pub const VARIABLES: [&str; 13] = [
+    pub const VARIABLES: [&str; 26] = [
         "AWS_EXECUTION_ENV",
         "AWS_LAMBDA_RUNTIME_API",
         "FUNCTIONS_WORKER_RUNTIME",
@@ -48,6 +50,19 @@ impl Environment {
         "FUNCTION_REGION",
         "VERCEL_REGION",
         "KUBERNETES_SERVICE_HOST",
+        "CLAUDECODE",
+        "CLAUDE_CODE_ENTRYPOINT",
+        "CURSOR_AGENT",
+        "CODEX_SANDBOX",
+        "CLINE_ACTIVE",
+        "GEMINI_CLI",
+        "AUGMENT_AGENT",
+        "OPENCODE",
+        "OPENCODE_CLIENT",
+        "TRAE_AI_SHELL_ID",
+        "GOOSE_TERMINAL",
+        "GOOSE_AGENT",
+        ANY_AGENT,
     ];
 
     /// With the [operating system](std::env::consts::OS) and the [architecture](std::env::consts::ARCH) as Rust calls
@@ -91,6 +106,7 @@ impl Environment {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Surroundings {
     function: Option<Function>,
+    agent: Option<String>,
     docker: bool,
     kubernetes: bool,
 }
@@ -109,17 +125,23 @@ impl Surroundings {
     pub(super) fn of(environment: &Environment) -> Self {
         Self {
             function: Function::of(environment),
+            agent: agent(environment),
             docker: environment.has_dockerenv,
             kubernetes: environment.is_set("KUBERNETES_SERVICE_HOST"),
         }
     }
 
-    /// Leaves the name of the service alone.
+    /// Leaves the names of the service and of the agent.
     pub(super) fn drop_details(&mut self) {
         *self = Self {
             function: self.function.take().map(Function::without_details),
+            agent: self.agent.take(),
             ..Self::default()
         };
+    }
+
+    pub(super) fn drop_agent(&mut self) {
+        self.agent = None;
     }
 
     /// `None` when there is nothing to say.
@@ -137,6 +159,9 @@ impl Surroundings {
         }
         if !container.is_empty() {
             document.append(cstr!("container"), container);
+        }
+        if let Some(agent) = &self.agent {
+            document.append(cstr!("agent"), agent.as_str());
         }
         (!document.is_empty()).then_some(document)
     }
@@ -204,4 +229,42 @@ fn service(environment: &Environment) -> Option<&'static str> {
         (false, false, false, true) => Some(GOOGLE),
         _ => None,
     }
+}
+
+/// The coding agents that the specification knows, by the variables that they set. The first one counts.
+const AGENTS: [(&str, &str); 12] = [
+    ("CLAUDECODE", "claude_code"),
+    ("CLAUDE_CODE_ENTRYPOINT", "claude_code"),
+    ("CURSOR_AGENT", "cursor"),
+    ("CODEX_SANDBOX", "codex_cli"),
+    ("CLINE_ACTIVE", "cline"),
+    ("GEMINI_CLI", "gemini_cli"),
+    ("AUGMENT_AGENT", "auggie_cli"),
+    ("OPENCODE", "opencode_client"),
+    ("OPENCODE_CLIENT", "opencode_client"),
+    ("TRAE_AI_SHELL_ID", "trae_ai"),
+    ("GOOSE_TERMINAL", "goose"),
+    ("GOOSE_AGENT", "goose"),
+];
+
+/// Any other agent names itself here.
+const ANY_AGENT: &str = "AI_AGENT";
+
+/// The longest name that an agent gives itself, in bytes.
+const AGENT_MAX: usize = 64;
+
+/// The coding agent that runs this process, as the
+/// [handshake](https://github.com/mongodb/specifications/blob/master/source/mongodb-handshake/handshake.md) names it.
+fn agent(environment: &Environment) -> Option<String> {
+    let value = |name| environment.variable(name).map(str::trim).filter(|value| !value.is_empty());
+    if let Some((_, agent)) = AGENTS.iter().find(|(name, _)| value(name).is_some()) {
+        return Some((*agent).to_owned());
+    }
+    let mut agent = value(ANY_AGENT)?.to_lowercase();
+    if agent == "1" || agent == "true" {
+        return Some("ai_agent".to_owned());
+    }
+    let excess = agent.len().saturating_sub(AGENT_MAX);
+    cut(&mut agent, excess);
+    Some(agent)
 }

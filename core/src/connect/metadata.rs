@@ -27,6 +27,7 @@ pub struct ClientMetadata {
 /// The name, version and platform of a driver or library that embeds this one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DriverInfo {
+    /// Empty is none.
     name: String,
     version: Option<String>,
     // HS-23
@@ -49,16 +50,13 @@ pub enum MetadataError {
         /// `name`, `version` or `platform`.
         field: &'static str,
     },
-    /// A driver has no name.
-    #[error("a driver without a name cannot be added")]
-    NameMissing,
 }
 
 /// Everything that can be shortened.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Fields {
-    name: String,
-    version: String,
+    /// The name and the version of this driver, then of each that was appended.
+    drivers: Vec<(String, String)>,
     platform: String,
     os_type: String,
     os_name: Option<String>,
@@ -67,7 +65,7 @@ struct Fields {
     env: Surroundings,
 }
 
-const DELIMITER: char = '|';
+const DELIMITER: &str = "|";
 
 impl ClientMetadata {
     /// The most that a server takes: the length of the whole document, in bytes.
@@ -95,7 +93,7 @@ impl ClientMetadata {
     }
 
     /// Adds a driver or library, unless it is there already; returns whether it was added. Existing
-    /// ones are never replaced.
+    /// ones are never replaced. Names and versions are lists of one length, with an empty text where one is missing.
     // HS-29, HS-48
     pub fn append(&mut self, driver: DriverInfo) -> bool {
         let is_new = !self.appended.contains(&driver);
@@ -107,8 +105,8 @@ impl ClientMetadata {
     }
 
     /// The document for hello, at most [`MAX_LENGTH`](Self::MAX_LENGTH) bytes: what does not fit is
-    /// left out in the order that the specification gives. Should that not be enough, the ends of
-    /// the driver's versions, of its names and of the operating system's type go, too.
+    /// left out in the order that the specification gives. Should that not be enough, the end of the operating
+    /// system's type goes, too.
     #[must_use]
     pub fn to_document(&self) -> RawDocumentBuf {
         let mut fields = self.fields.clone();
@@ -125,11 +123,11 @@ impl ClientMetadata {
 }
 
 impl DriverInfo {
-    /// A driver or library; an empty version or platform is none.
+    /// A driver or library; an empty name, version or platform is none.
     ///
     /// # Errors
     ///
-    /// When there is no name, or one of the texts contains `|`.
+    /// When one of the texts contains `|`.
     pub fn new(
         name: &str,
         version: Option<&str>,
@@ -141,7 +139,7 @@ impl DriverInfo {
             Some(text) => Ok(Some(text.to_owned())),
         };
         Ok(Self {
-            name: part("name", Some(name))?.ok_or(MetadataError::NameMissing)?,
+            name: part("name", Some(name))?.unwrap_or_default(),
             version: part("version", version)?,
             platform: part("platform", platform)?,
         })
@@ -154,6 +152,7 @@ impl Fields {
     // HS-28
     const SHORTER: [fn(&mut Self, usize); 7] = [
         |fields, _| fields.env.drop_details(),
+        |fields, _| fields.env.drop_agent(),
         |fields, _| {
             fields.os_name = None;
             fields.os_architecture = None;
@@ -161,15 +160,13 @@ impl Fields {
         },
         |fields, _| fields.env = Surroundings::default(),
         |fields, excess| cut(&mut fields.platform, excess),
-        |fields, excess| cut(&mut fields.version, excess),
-        |fields, excess| cut(&mut fields.name, excess),
+        |fields, excess| fields.shorten_drivers(excess),
         |fields, excess| cut(&mut fields.os_type, excess),
     ];
 
     fn of(environment: &Environment) -> Self {
         Self {
-            name: "cenote".to_owned(),
-            version: env!("CARGO_PKG_VERSION").to_owned(),
+            drivers: vec![("cenote".to_owned(), env!("CARGO_PKG_VERSION").to_owned())],
             platform: "Rust".to_owned(),
             os_type: environment.os_type.clone().unwrap_or_else(|| "unknown".to_owned()),
             os_name: environment.os_name.clone(),
@@ -180,9 +177,30 @@ impl Fields {
     }
 
     fn append(&mut self, driver: &DriverInfo) {
-        join(&mut self.name, Some(&driver.name));
-        join(&mut self.version, driver.version.as_deref());
-        join(&mut self.platform, driver.platform.as_deref());
+        self.drivers.push((driver.name.clone(), driver.version.clone().unwrap_or_default()));
+        if let Some(platform) = &driver.platform {
+            self.platform.push_str(DELIMITER);
+            self.platform.push_str(platform);
+        }
+    }
+
+    /// Removes at least that many bytes from the drivers that were appended, or all of them. Names and versions stay in
+    /// pairs, or servers would take the version of one driver for that of another.
+    fn shorten_drivers(&mut self, mut excess: usize) {
+        let all = self.drivers.len();
+        self.drivers.retain(|(name, version)| !name.is_empty() || !version.is_empty());
+        // Each has a delimiter in both lists.
+        excess = excess.saturating_sub(2 * (all - self.drivers.len()));
+        while let (1.., [_, .., (name, version)]) = (excess, &mut *self.drivers) {
+            let text = if version.is_empty() { name } else { version };
+            let length = text.len();
+            cut(text, excess);
+            excess = excess.saturating_sub(length - text.len());
+            if length == 0 {
+                self.drivers.pop();
+                excess = excess.saturating_sub(2);
+            }
+        }
     }
 
     fn to_document(&self, application: Option<&str>) -> RawDocumentBuf {
@@ -205,9 +223,11 @@ impl Fields {
 
     // HS-21
     fn driver(&self) -> RawDocumentBuf {
+        let (names, versions): (Vec<_>, Vec<_>) =
+            self.drivers.iter().map(|(name, version)| (name.as_str(), version.as_str())).unzip();
         let mut driver = RawDocumentBuf::new();
-        driver.append(cstr!("name"), self.name.as_str());
-        driver.append(cstr!("version"), self.version.as_str());
+        driver.append(cstr!("name"), names.join(DELIMITER).as_str());
+        driver.append(cstr!("version"), versions.join(DELIMITER).as_str());
         driver
     }
 
@@ -228,15 +248,8 @@ impl Fields {
     }
 }
 
-fn join(text: &mut String, part: Option<&str>) {
-    if let Some(part) = part {
-        text.push(DELIMITER);
-        text.push_str(part);
-    }
-}
-
 /// Removes at least that many bytes from the end, or all.
-fn cut(text: &mut String, excess: usize) {
+pub(super) fn cut(text: &mut String, excess: usize) {
     let mut keep = text.len().saturating_sub(excess);
     while !text.is_char_boundary(keep) {
         keep -= 1;

@@ -44,6 +44,22 @@ pub enum UriError {
          one letter at least: correct or remove it"
     )]
     SrvServiceName,
+    /// `srvAllowedHostsSuffix` allows the hosts of others.
+    #[error(
+        "srvAllowedHostsSuffix {problem}: write the domain of your servers, such as cluster.example.com"
+    )]
+    SrvAllowedHostsSuffix {
+        /// What is wrong with it.
+        problem: SuffixProblem,
+    },
+    /// The option is a callback.
+    #[error(
+        "{option} is a callback, which no connection string can have: give it to the client's builder"
+    )]
+    NotInUri {
+        /// The option.
+        option: &'static str,
+    },
     /// There is no host.
     #[error("there is no host behind the `://`: write one")]
     NoHost,
@@ -167,6 +183,23 @@ pub enum UriError {
         /// What is wrong.
         problem: CredentialProblem,
     },
+}
+
+/// Why `srvAllowedHostsSuffix` is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum SuffixProblem {
+    /// Nothing is left without its dots.
+    #[error("is empty")]
+    Empty,
+    /// One label, which is none of those without an owner.
+    #[error(
+        "has one label, which is none of test, localhost, invalid, example, local, internal, corp, home and mail"
+    )]
+    SingleLabel,
+    /// Anyone can register a name below it.
+    #[error("is a public suffix")]
+    Public,
 }
 
 /// A part of a connection string.

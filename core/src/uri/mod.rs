@@ -41,7 +41,7 @@ use crate::{address::ServerAddress, pool::PoolOptions};
 
 pub use self::{
     credential::Credential,
-    error::{CredentialProblem, UriError, UriPart},
+    error::{CredentialProblem, SuffixProblem, UriError, UriPart},
     mechanism::Mechanism,
     options::{
         CompressionOptions, Compressor, MonitoringOptions, RetryOptions, ServerMonitoringMode,
@@ -186,7 +186,9 @@ impl FromStr for ConnectionString {
 
 // OP-53, SV-09
 fn refuse_srv_options(query: &Query) -> Result<(), UriError> {
-    match [srv::SERVICE_NAME, srv::MAX_HOSTS].into_iter().find(|name| query.count(name) > 0) {
+    let options =
+        [srv::SERVICE_NAME, srv::MAX_HOSTS, srv::ALLOWED_HOSTS_SUFFIX, srv::HOST_VALIDATOR];
+    match options.into_iter().find(|name| query.count(name) > 0) {
         Some(option) => Err(UriError::SrvOnly { option }),
         None => Ok(()),
     }

@@ -111,16 +111,18 @@ impl<'a> Parts<'a> {
     }
 }
 
+/// Only the path of a socket may be percent-encoded. An encoded name could mean another host than the one that a
+/// reader, or a program that checks hosts, takes it for.
 fn address(host: &str, position: usize) -> Result<ServerAddress, UriError> {
-    let place = UriPart::Host(position);
     let wrong = |error| UriError::Host { position, error };
-    let decoded = decode(host, place)?;
-    if decoded.contains('/') {
-        return ServerAddress::unix(&decoded).map_err(wrong);
+    if host.ends_with(".sock") {
+        let path = decode(host, UriPart::Host(position))?;
+        if path.contains('/') {
+            return ServerAddress::unix(&path).map_err(wrong);
+        }
     }
-    // Cut first and decode then: an encoded colon does not begin a port.
     let (name, port) = split_port(host).map_err(wrong)?;
-    ServerAddress::tcp(&decode(name, place)?, port).map_err(wrong)
+    ServerAddress::tcp(name, port).map_err(wrong)
 }
 
 /// Undoes percent-encoding. Stricter than the usual decoders, which let a stray `%` stand.

@@ -11,6 +11,7 @@ mod conversations;
 mod credentials;
 mod hello;
 mod metadata;
+mod metadata_limit;
 mod oidc;
 mod on_the_wire;
 mod own_mechanism;

@@ -341,9 +341,9 @@ fn wire_versions_that_change(shell: Shell) {
     let world = World::of(shell, &[&first], "heartbeatFrequencyMS=500");
     world.ping();
     drop(first);
-    let old = again(0..=7);
+    let old = again(0..=8);
     let text = format!(
-        "Server at {} reports wire version 7, but this version of Cenote requires at least 8 (MongoDB 4.2).",
+        "Server at {} reports wire version 8, but this version of Cenote requires at least 9 (MongoDB 4.4).",
         old.address()
     );
     world.until("refused", |world| world.error().is_some_and(|error| error.ends_with(&text)));
@@ -355,7 +355,7 @@ fn wire_versions_that_change(shell: Shell) {
     thread::sleep(Duration::from_secs(2));
     assert!((1..=8).contains(&(accepted() - before)), "{} connections", accepted() - before);
     drop(old);
-    let _new = again(0..=25);
+    let _new = again(0..=9);
     world.until("known", |world| world.kinds()[0].is_some());
     world.ping();
     world.client.close();

@@ -140,7 +140,7 @@ fn each_once_and_in_their_order() {
         pool.ping();
         let expected = [
             format!("{name}|framework|framework|Framework"),
-            format!("{version}|2.0"),
+            format!("{version}|2.0||"),
             format!("{platform}|Shop"),
         ];
         assert_eq!(told(endpoint), expected);

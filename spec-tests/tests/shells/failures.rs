@@ -234,8 +234,8 @@ fn servers_that_cheat_during_scram(shell: Shell) {
 // Before authentication.
 fn wire_versions_that_do_not_overlap(shell: Shell) {
     for (wire_versions, text) in [
-        (0..=7, "reports wire version 7, but this version of Cenote requires at least 8"),
-        (26..=30, "requires wire version 26, but this version of Cenote only supports up to 25."),
+        (0..=8, "reports wire version 8, but this version of Cenote requires at least 9"),
+        (30..=40, "requires wire version 30, but this version of Cenote only supports up to 29."),
     ] {
         let users = vec![User::new("app", "pencil")];
         let settings = Settings { auth: true, users, wire_versions, ..Settings::default() };

@@ -4,6 +4,7 @@ use std::process::Command;
 use std::{env, thread};
 
 use bson::{RawDocument, RawDocumentBuf};
+use cenote_core::connect::Environment;
 use cenote_endpoint::Endpoint;
 
 use crate::shell::{Shell, on_all_runtimes};
@@ -40,10 +41,6 @@ fn the_application_and_the_system(shell: Shell) {
 /// Set for the child process.
 const CHILD: &str = "CENOTE_METADATA_CHILD";
 
-/// Environment variables of other services.
-const OTHERS: [&str; 5] =
-    ["AWS_LAMBDA_RUNTIME_API", "FUNCTIONS_WORKER_RUNTIME", "FUNCTION_NAME", "K_SERVICE", "VERCEL"];
-
 // HS-24, HS-25, HS-26. In a child process, which has an environment of its own.
 fn the_environment_of_the_process(shell: Shell) {
     if let Some(region) = env::var_os(CHILD) {
@@ -52,7 +49,7 @@ fn the_environment_of_the_process(shell: Shell) {
         if region == "long" {
             // HS-27, HS-28: of what does not fit, the environment goes first, but for its name.
             assert!(client.as_bytes().len() <= 512, "{client:?}");
-            assert_eq!(environment, &*bson::rawdoc! { "name": "aws.lambda" });
+            assert_eq!(environment, &*bson::rawdoc! { "name": "aws.lambda", "agent": "codex_cli" });
             assert!(
                 client.get_document("os").expect("a document").iter().count() > 1,
                 "{client:?}"
@@ -62,6 +59,7 @@ fn the_environment_of_the_process(shell: Shell) {
         assert_eq!(environment.get_str("name").ok(), Some("aws.lambda"));
         assert_eq!(environment.get_str("region").ok(), Some("us-east-2"));
         assert_eq!(environment.get_i32("memory_mb").ok(), Some(1024));
+        assert_eq!(environment.get_str("agent").ok(), Some("codex_cli"));
         let container = environment.get_document("container").expect("a document");
         assert_eq!(container.get_str("orchestrator").ok(), Some("kubernetes"));
         return;
@@ -75,12 +73,12 @@ fn in_a_child(kind: &str, region: &str) {
     let test = thread::current().name().expect("that of the test").to_owned();
     let mut child = Command::new(env::current_exe().expect("this test"));
     child.args([test.as_str(), "--exact"]).env(CHILD, kind);
-    for name in OTHERS {
+    for name in Environment::VARIABLES {
         child.env_remove(name);
     }
     child.env("AWS_EXECUTION_ENV", "AWS_Lambda_java8").env("AWS_REGION", region);
     child.env("AWS_LAMBDA_FUNCTION_MEMORY_SIZE", "1024");
-    child.env("KUBERNETES_SERVICE_HOST", "10.0.0.1");
+    child.env("KUBERNETES_SERVICE_HOST", "10.0.0.1").env("CODEX_SANDBOX", "seatbelt");
     let output = child.output().expect("it runs");
     let printed = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success() && printed.contains("1 passed"), "{printed}");

@@ -82,6 +82,9 @@ pub enum LookupError {
         /// How long they were waited for.
         after: Duration,
     },
+    /// The embedder's check rejected every host.
+    #[error("none of the hosts is accepted")]
+    NoneAccepted,
     /// The look-up failed for another reason.
     #[error("{}", OneLine::text(.0))]
     Failed(String),
@@ -94,6 +97,7 @@ impl LookupError {
             Self::NotFound | Self::NoRecords => {
                 "check the host and srvServiceName, or write `mongodb://` if it is a server itself"
             }
+            Self::NoneAccepted => "correct the records, or the check of hosts",
             Self::TimedOut { .. } | Self::Failed(_) => "check the name servers and the way to them",
         }
     }

@@ -54,6 +54,29 @@ pub enum SrvError {
         /// The domain that it had to be in.
         domain: String,
     },
+    /// The embedder's check of hosts rejects a server.
+    #[error(
+        "an SRV record of {host} names {}, which the host validator rejects: correct the record or the validator, \
+         and do not trust the name server before you know where the record comes from",
+        OneLine::name(target)
+    )]
+    Rejected {
+        /// The host.
+        host: String,
+        /// The server that the record names.
+        target: String,
+    },
+    /// The embedder's check of hosts panicked.
+    #[error(
+        "an SRV record of {host} names {}, about which the host validator panicked: correct the validator",
+        OneLine::name(target)
+    )]
+    ValidatorPanicked {
+        /// The host.
+        host: String,
+        /// The server that the record names.
+        target: String,
+    },
     /// What a record names is no server.
     #[error(
         "an SRV record of {host} names {} with port {port}: {error}: correct the record",

@@ -13,6 +13,8 @@
 //!
 //! * Each host is below the domain of the connection string's host: that host without its first label, or all of it
 //!   if it has fewer than three. Another host is an error, because a forged answer could lead clients anywhere.
+//!   `srvAllowedHostsSuffix` names another domain instead, and an embedder may
+//!   [check the hosts itself](SrvOptions::without_host_check).
 //! * The TXT record, at most one, sets only `authSource`, `replicaSet` and `loadBalanced`. The connection string's
 //!   own options override it. What the record contains beyond that is an error.
 //! * TLS is on unless the connection string itself turns it off.
@@ -49,7 +51,9 @@ mod error;
 mod options;
 mod resolve;
 
-pub(super) use self::options::{MAX_HOSTS, SERVICE_NAME, read};
+pub(super) use self::options::{
+    ALLOWED_HOSTS_SUFFIX, HOST_VALIDATOR, MAX_HOSTS, SERVICE_NAME, read,
+};
 #[cfg(feature = "protocol")]
 pub(crate) use self::{
     answers::lowest_ttl,

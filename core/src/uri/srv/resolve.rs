@@ -94,9 +94,13 @@ impl SrvOptions {
         Err(SrvError::Srv { host: self.host().to_owned(), name: self.srv_name(), error })
     }
 
-    /// The server that a record names, if it is in the domain.
+    /// The server that a record names.
+    ///
+    /// # Errors
+    ///
+    /// It is outside of the [domain](Self::domain), or no server.
     // SV-03
-    pub(crate) fn server(&self, record: &SrvRecord) -> Result<ServerAddress, SrvError> {
+    pub fn server(&self, record: &SrvRecord) -> Result<ServerAddress, SrvError> {
         let (host, target) = (self.host().to_owned(), record.target.clone());
         let name = target.strip_suffix('.').unwrap_or(&target);
         match ServerAddress::tcp(name, record.port) {

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::driver;
-use super::format::Test;
+use super::format::{Requirement, Test};
 use crate::formats::outcome::Verdict;
 
 struct Exception {
@@ -53,6 +53,10 @@ pub(super) fn judge(
 ) -> Verdict {
     if let Some(reason) = &test.skip_reason {
         return Verdict::NotApplicable(format!("the file itself says: {reason}"));
+    }
+    let wanted = &test.run_on_requirements;
+    if !wanted.is_empty() && wanted.iter().all(Requirement::is_too_old) {
+        return Verdict::NotApplicable("servers before MongoDB 4.4 are refused".to_owned());
     }
     if let Some(reason) = driver::needed_by(test) {
         return Verdict::NotApplicable(reason);

@@ -45,8 +45,7 @@ struct SchemaVersion;
 #[serde(try_from = "String")]
 struct ServerVersion(Version);
 
-/// Where a test can be played. The endpoint has what these files need of any version, unless they want it to
-/// be older than 4.4.
+/// Where a test can be played. The endpoint has what these files need of any version that clients accept.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(super) struct Requirement {
@@ -62,8 +61,8 @@ pub(super) struct Requirement {
 }
 
 impl Requirement {
-    /// Whether the server may not stream, which it does since 4.4.
-    pub(super) fn is_before_streaming(&self) -> bool {
+    /// Whether the server has to be older than all that clients accept.
+    pub(super) fn is_too_old(&self) -> bool {
         self.max_server_version.is_some_and(|ServerVersion(newest)| newest < [4, 4, 0])
     }
 }

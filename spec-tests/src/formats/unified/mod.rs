@@ -78,10 +78,9 @@ fn play(file: &File, test: &Test, target: Target) -> Result<(), String> {
 
 fn play_within(patience: Duration, file: &File, test: &Test, target: Target) -> Result<(), String> {
     let topology = topology(file, test)?;
-    let requirements = || file.run_on_requirements.iter().chain(&test.run_on_requirements);
+    let mut requirements = file.run_on_requirements.iter().chain(&test.run_on_requirements);
     let needs = Needs {
-        by_password: requirements().any(|it| it.auth == Some(true)),
-        streams: !requirements().any(Requirement::is_before_streaming),
+        by_password: requirements.any(|it| it.auth == Some(true)),
         members: file.tests.iter().any(Test::looks_at_topology),
     };
     let venue = Venue::start(topology, needs)?;

@@ -46,8 +46,6 @@ pub(super) struct Needs {
     /// Clients authenticate by password, or else by certificate: SCRAM takes its time on purpose, which
     /// is not what most files are about.
     pub(super) by_password: bool,
-    /// Servers stream their replies to monitors.
-    pub(super) streams: bool,
     /// A replica set has three members, because the file looks at them, or else one.
     pub(super) members: bool,
 }
@@ -223,12 +221,7 @@ fn settings(topology: endpoint::Topology, needs: Needs) -> Settings {
     let user = if needs.by_password { User::new("app", "pencil") } else { by_certificate() };
     let access_tokens = vec![AccessToken::new(TOKEN, "robot")];
     let (auth, users) = (true, vec![user]);
-    let mut settings =
-        Settings { auth, users, access_tokens, scram, topology, ..Settings::default() };
-    if !needs.streams {
-        settings.wire_versions = 0..=8; // That of 4.2.
-    }
-    settings
+    Settings { auth, users, access_tokens, scram, topology, ..Settings::default() }
 }
 
 fn fill(endpoint: &Endpoint, data: &[Data]) -> Result<(), String> {
