@@ -70,12 +70,14 @@ fn a_server_that_stalls_stage_by_stage(shell: Shell) {
     assert_eq!(verdict(&refusal(&stalled)), (Stage::TlsIo, true, true));
 }
 
-// ER-33, TL-08
+// ER-33, TL-08, PS-12: each has the one permit, and leaves it.
 fn handshakes_of_tls_that_end_early(shell: Shell) {
     let endpoint = tls(Settings::default());
+    let uri = with(&endpoint.uri(), "maxConnecting=1&waitQueueTimeoutMS=10000");
+    let (pool, _) = pool(shell, &uri);
     for bytes in [0, 1, 100] {
         endpoint.set_tls_fault(Some(TlsFault::CloseAfter { bytes }));
-        let error = refusal(&pool(shell, &endpoint.uri()).0);
+        let error = refusal(&pool);
         assert_eq!(verdict(&error), (Stage::TlsIo, false, true), "{error}");
     }
 }
