@@ -49,14 +49,32 @@ def class_name(c_name: str) -> str:
     return c_name.removeprefix("cenote_").title().replace("_", "")
 
 
-def enums(header: str, abi: str) -> list[str]:
+def members(header: str, abi: str) -> dict[str, list[tuple[str, str]]]:
+    """The members of each enum, and their numbers."""
     names = sorted(re.findall(r"^enum (cenote_\w+)", header, re.M), key=len, reverse=True)
-    members: dict[str, list[str]] = {name: [] for name in names}
+    found: dict[str, list[tuple[str, str]]] = {name: [] for name in sorted(names)}
     for constant, value in re.findall(r"^(CENOTE_\w+) = (\d+)$", abi, re.M):
         name = next(name for name in names if constant.startswith(name.upper() + "_"))
-        members[name].append(f"    {constant.removeprefix(name.upper() + '_')} = {value}")
-    classes = [(class_name(name), lines) for name, lines in sorted(members.items())]
-    return [f"class {name}(IntEnum):\n" + "\n".join(lines) + "\n" for name, lines in classes]
+        found[name].append((constant.removeprefix(name.upper() + "_"), value))
+    return found
+
+
+def fields(abi: str) -> dict[str, list[tuple[str, str, str]]]:
+    """The fields of each structure: type, name, and length of an array."""
+    found: dict[str, list[tuple[str, str, str]]] = {}
+    for structure, c_type, name, length in re.findall(
+        r"^(cenote_\w+)\[\d+\] (.*?) ?(?<=[ *])(\w+)(?:\[(\d+)\])?;$", abi, re.M
+    ):
+        found.setdefault(structure, []).append((c_type.strip(), name, length))
+    return found
+
+
+def enums(header: str, abi: str) -> list[str]:
+    classes = []
+    for name, numbers in members(header, abi).items():
+        lines = "\n".join(f"    {member} = {value}" for member, value in numbers)
+        classes.append(f"class {class_name(name)}(IntEnum):\n{lines}\n")
+    return classes
 
 
 def structures(header: str, abi: str) -> list[str]:
@@ -66,21 +84,14 @@ def structures(header: str, abi: str) -> list[str]:
         for body, name in re.findall(r"^typedef struct \{([^}]*)\} (\w+);", header, re.M)
         for enum, field in re.findall(r"// An? `(cenote_\w+)`\.\n *uint32_t (\w+);", body)
     }
-    fields: dict[str, list[tuple[str, str, str]]] = {}
-    for name, c_type, field, length in re.findall(
-        r"^(cenote_\w+)\[\d+\] (.*?) ?(?<=[ *])(\w+)(?:\[(\d+)\])?;$", abi, re.M
-    ):
-        if length:
-            kind, python = f"c_uint8 * {length}", "ctypes.Array[ctypes.c_uint8]"
-        else:
-            kind, python = TYPES[c_type.strip()]
-        python = enum_fields.get((name, field), python)
-        fields.setdefault(name, []).append((field, kind, python))
     classes = []
-    for name, lines in fields.items():
-        typed = "".join(f"    {field}: {python}\n" for field, _, python in lines)
-        listed = "".join(f'        ("{field}", ctypes.{kind}),\n' for field, kind, _ in lines)
-        classes.append(f"@_typed\nclass {class_name(name)}(ctypes.Structure):\n{typed}\n    _fields_ = (\n{listed}    )\n")
+    for name, listed in fields(abi).items():
+        typed, ctypes_fields = "", ""
+        for c_type, field, length in listed:
+            kind, python = (f"c_uint8 * {length}", "ctypes.Array[ctypes.c_uint8]") if length else TYPES[c_type]
+            typed += f"    {field}: {enum_fields.get((name, field), python)}\n"
+            ctypes_fields += f'        ("{field}", ctypes.{kind}),\n'
+        classes.append(f"@_typed\nclass {class_name(name)}(ctypes.Structure):\n{typed}\n    _fields_ = (\n{ctypes_fields}    )\n")
     return classes
 
 

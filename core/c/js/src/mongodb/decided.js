@@ -1,0 +1,286 @@
+// What Cenote decides for a pool of the driver: inputs, and the actions that follow.
+
+import { ActionKind, CheckOutError, EventKind, TextKind } from "../abi.js";
+import { NO_MAINTENANCE } from "../library.js";
+import { Pool } from "../pool.js";
+import { Connections } from "./connections.js";
+import { eventOf } from "./events.js";
+import { Recordings } from "./recordings.js";
+import { Waiter } from "./waiter.js";
+
+const LONGEST_TIMER = 2 ** 31 - 1;
+
+export class DecidedPool {
+  #pool;
+  #server;
+  #driver;
+  #machine;
+  #connections;
+  #recordings;
+  #waiters = new Map();
+  #requests = 0;
+  #cmapEvents;
+  #hasEvents = true;
+  /// Actions to perform, in their order.
+  #queue = [];
+  #isPerforming = false;
+  #timer = null;
+  #due = Infinity;
+
+  constructor(pool, server, driver, settings) {
+    this.#pool = pool;
+    this.#server = server;
+    this.#driver = driver;
+    this.#cmapEvents = new Set(driver.CMAP_EVENTS);
+    const { options } = pool;
+    try {
+      this.#machine = new Pool(nameOf(options.hostAddress), machineOptions(options), performance.now());
+    } catch (error) {
+      throw new driver.MongoInvalidArgumentError(`Cenote's pool: ${error.message}`, { cause: error });
+    }
+    const feed = (input, error) => this.#feed(input, error);
+    this.#connections = new Connections(driver, pool, server, this.#machine, feed);
+    this.#recordings = new Recordings(this.#machine, settings, `Node.js driver ${driver.version}`);
+    // The driver's class tells that there is a new pool.
+    this.#machine.nextAction();
+  }
+
+  snapshot() {
+    return this.#machine.snapshot();
+  }
+
+  // What the driver asks for.
+
+  ready() {
+    if (this.#pool.poolState === "paused") this.#pool.poolState = "ready";
+    this.#feed((now) => this.#machine.ready(now));
+  }
+
+  checkOut({ timeoutContext, signal }) {
+    return new Promise((resolve, reject) => {
+      const timeout = timeoutContext.csotEnabled() ? timeoutContext.connectionCheckoutTimeout : undefined;
+      const waiter = new Waiter(resolve, reject, timeout, signal);
+      const request = (waiter.request = this.#requests += 1);
+      waiter.onAbort(() => this.#abort(waiter));
+      // The machine keeps 32 bits of it.
+      this.#waiters.set(request >>> 0, waiter);
+      this.#feed((now) => this.#machine.checkOut(now, request, request >>> 0, waiter.deadline(now)));
+    });
+  }
+
+  #abort(waiter) {
+    waiter.leave();
+    if (!waiter.isAnswered) this.#feed((now) => this.#machine.cancel(now, waiter.request));
+  }
+
+  /// The driver returns some connections twice. As in its own pool, the second time means nothing.
+  checkIn(connection) {
+    if (!this.#pool.checkedOut.delete(connection)) return;
+    const { id, error } = connection;
+    if (connection.closed) {
+      const cause = this.#connections.causeOf(error);
+      this.#feed((now) => this.#machine.checkInErrored(now, id, 0, cause), error);
+    } else {
+      connection.markAvailable();
+      this.#feed((now) => this.#machine.checkIn(now, id, 0));
+    }
+  }
+
+  clear({ serviceId, interruptInUseConnections = false } = {}) {
+    const pool = this.#pool;
+    if (pool.closed) return;
+    const cause = this.#connections.causeOf(pool.serverError);
+    if (!pool.loadBalanced) {
+      pool.poolState = "paused";
+      // The driver takes 0 for no generation, so it hears of one more than the machine has.
+      pool.generation += 1;
+      this.#feed((now) => this.#machine.clear(now, cause, { interrupt: interruptInUseConnections }));
+      return;
+    }
+    const { MongoRuntimeError } = this.#driver;
+    if (!serviceId) throw new MongoRuntimeError("ConnectionPool.clear() called in load balanced mode with no serviceId.");
+    const service = serviceId.toHexString();
+    const generation = pool.serviceGenerations.get(service);
+    if (generation === undefined) throw new MongoRuntimeError("Service generations are required in load balancer mode.");
+    pool.serviceGenerations.set(service, generation + 1);
+    this.#feed((now) => this.#machine.clear(now, cause, { service: serviceId.id }), null, serviceId);
+  }
+
+  close() {
+    if (this.#pool.closed) return;
+    this.#pool.poolState = "closed";
+    this.#feed((now) => this.#machine.close(now));
+    // It may be of a wait that has ended since, and would keep the process alive.
+    clearTimeout(this.#timer);
+    this.#recordings.end();
+  }
+
+  // What the machine is told.
+
+  /// Tells the machine what happened, and performs what follows. It may be about an error, or a service.
+  #feed(input, error = null, serviceId = undefined) {
+    try {
+      this.#adjustEvents();
+      input(performance.now());
+      this.#settle(error, serviceId);
+    } catch (trap) {
+      if (trap.code !== "CENOTE_TRAPPED") throw trap;
+      this.#end(trap);
+    }
+  }
+
+  /// Listeners come and go.
+  #adjustEvents() {
+    const client = this.#server.topology?.client;
+    const isLogged = !client?.eventNames || client.mongoLogger?.willLog("connection", "debug");
+    const wanted = Boolean(isLogged || client.eventNames().some((name) => this.#cmapEvents.has(name)));
+    if (wanted === this.#hasEvents) return;
+    this.#hasEvents = wanted;
+    this.#machine.setEvents(wanted);
+  }
+
+  #settle(error, serviceId) {
+    for (let action; (action = this.#machine.nextAction()) !== null; ) {
+      // Texts can be had of the last action alone.
+      const isTimeout = action.kind === ActionKind.DELIVER && action.error === CheckOutError.WAIT_QUEUE_TIMEOUT;
+      const text = isTimeout ? this.#machine.actionText(TextKind.EXPLANATION) : null;
+      this.#queue.push({ action, error, serviceId, text });
+      if (action.remaining === 0) break;
+    }
+    const due = this.#machine.nextDeadline();
+    if (due < this.#due) this.#arm(due);
+    if (this.#isPerforming) return;
+    this.#isPerforming = true;
+    while (this.#queue.length > 0) this.#perform(this.#queue.shift());
+    this.#isPerforming = false;
+  }
+
+  #arm(due) {
+    clearTimeout(this.#timer);
+    this.#due = due;
+    const delay = Math.min(Math.max(Math.ceil(due - performance.now()), 0), LONGEST_TIMER);
+    this.#timer = setTimeout(() => {
+      this.#due = Infinity;
+      this.#feed((now) => this.#machine.timer(now));
+    }, delay);
+  }
+
+  /// Nothing is known of the machine any more.
+  #end(trap) {
+    const error = new this.#driver.MongoRuntimeError(trap.message, { cause: trap });
+    const waiters = [...this.#waiters.values()];
+    this.#waiters.clear();
+    this.#queue.length = 0;
+    this.#isPerforming = false;
+    for (const waiter of waiters) this.#answer(waiter, null, error);
+    this.#connections.abandon();
+  }
+
+  // What the machine wants done.
+
+  #perform(step) {
+    const { action } = step;
+    switch (action.kind) {
+      case ActionKind.DELIVER:
+        this.#deliver(step);
+        break;
+      case ActionKind.EMIT_EVENT:
+        this.#publish(step);
+        break;
+      case ActionKind.START_ESTABLISH:
+        this.#connections.establish(action);
+        break;
+      case ActionKind.ABORT_ESTABLISH:
+        this.#connections.abort(action.connection);
+        break;
+      case ActionKind.CLOSE_SOCKET:
+        this.#connections.close(action.connection);
+        break;
+      case ActionKind.INTERRUPT:
+        this.#connections.interrupt(action.connection);
+        break;
+    }
+  }
+
+  #deliver(step) {
+    const { action } = step;
+    const waiter = this.#waiters.get(action.waiter);
+    this.#waiters.delete(action.waiter);
+    if (action.error !== CheckOutError.NONE) {
+      this.#answer(waiter, null, this.#errorOf(waiter, step));
+      return;
+    }
+    const connection = this.#connections.get(action.connection);
+    this.#pool.checkedOut.add(connection);
+    this.#answer(waiter, connection, null);
+  }
+
+  /// As in the driver's own pool, a caller goes on when the code is done that ended its wait.
+  #answer(waiter, connection, error) {
+    waiter.answer(connection, error);
+    queueMicrotask(() => {
+      const unwanted = waiter.end();
+      if (unwanted) this.checkIn(unwanted);
+    });
+  }
+
+  /// The driver's error for a check-out that failed. A limit of the pool is none of the network.
+  #errorOf(waiter, { action, error, text }) {
+    const driver = this.#driver;
+    switch (action.error) {
+      case CheckOutError.POOL_CLOSED:
+        return new driver.PoolClosedError(this.#pool);
+      case CheckOutError.POOL_CLEARED:
+        return new driver.PoolClearedError(this.#pool);
+      case CheckOutError.ESTABLISH_FAILED:
+        return error;
+      case CheckOutError.CANCELLED:
+        return waiter.signal.reason;
+      case CheckOutError.WAIT_QUEUE_TIMEOUT:
+        return this.#timeoutOf(waiter, text);
+      default:
+        return new driver.MongoRuntimeError(`a check-out failed for a reason that is not known: ${action.error}`);
+    }
+  }
+
+  #timeoutOf(waiter, text) {
+    const { WaitQueueTimeoutError, MongoOperationTimeoutError } = this.#driver;
+    const pool = this.#pool;
+    const message = "Timed out while checking out a connection from connection pool";
+    const error = new WaitQueueTimeoutError(pool.loadBalanced ? pool.waitQueueErrorMetrics() : message, pool.address);
+    error.cause = new Error(text + this.#recordings.timedOut());
+    if (waiter.timeout === undefined) return error;
+    return new MongoOperationTimeoutError("Timed out during connection checkout", { cause: error });
+  }
+
+  /// Emits an event of the driver. What a listener throws must not stop the actions behind it.
+  #publish(step) {
+    const { action, serviceId } = step;
+    const connection = this.#connections.get(action.connection) ?? { id: action.connection, serviceId };
+    const isFailed = action.event === EventKind.CHECK_OUT_FAILED && action.error !== CheckOutError.WAIT_QUEUE_TIMEOUT;
+    const error = isFailed ? this.#errorOf(this.#waiters.get(action.owner >>> 0), step) : step.error;
+    const event = eventOf(this.#driver, this.#pool, action, connection, error ?? undefined);
+    try {
+      if (event !== null) this.#pool.emitAndLog(event.name, event);
+    } catch (thrown) {
+      queueMicrotask(() => {
+        throw thrown;
+      });
+    }
+  }
+}
+
+function nameOf(address) {
+  const name = String(address);
+  // Without the zone of an IPv6 address.
+  return name.startsWith("[") ? name.replace(/%[^\]]*/, "") : name;
+}
+
+function machineOptions(options) {
+  const { maxPoolSize, minPoolSize, maxConnecting, maxIdleTimeMS, waitQueueTimeoutMS, loadBalanced } = options;
+  const given = { maxPoolSize, minPoolSize, maxConnecting, loadBalanced: Boolean(loadBalanced) };
+  Object.assign(given, { maxIdleTime: maxIdleTimeMS, waitQueueTimeout: waitQueueTimeoutMS });
+  // Its own pool would never again look after the minimum.
+  if (options.minPoolSizeCheckFrequencyMS >= LONGEST_TIMER) given.pauseAfterFailure = NO_MAINTENANCE;
+  return given;
+}

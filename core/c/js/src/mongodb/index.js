@@ -1,0 +1,108 @@
+// Cenote's pool for the official driver of Node.js: sockets, handshakes, SDAM, errors and events stay the driver's.
+
+import { mkdirSync } from "node:fs";
+import { createRequire } from "node:module";
+import { resolve } from "node:path";
+
+import { CenoteError } from "../library.js";
+import { poolClass } from "./pool.js";
+
+const VERSIONS = ["6.22", "7.9"];
+/// What is used of the driver's files, which no version promises to keep.
+const PARTS = {
+  "./cmap/connect.js": ["connect"],
+  "./cmap/connection.js": ["Connection"],
+  "./cmap/connection_pool.js": ["ConnectionPool"],
+  "./cmap/connection_pool_events.js": [
+    "ConnectionCheckedInEvent",
+    "ConnectionCheckedOutEvent",
+    "ConnectionCheckOutFailedEvent",
+    "ConnectionCheckOutStartedEvent",
+    "ConnectionClosedEvent",
+    "ConnectionCreatedEvent",
+    "ConnectionPoolClearedEvent",
+    "ConnectionPoolClosedEvent",
+    "ConnectionPoolReadyEvent",
+    "ConnectionReadyEvent",
+  ],
+  "./cmap/errors.js": ["PoolClearedError", "PoolClearedOnNetworkError", "PoolClosedError", "WaitQueueTimeoutError"],
+  "./constants.js": ["APM_EVENTS", "CMAP_EVENTS"],
+  "./error.js": [
+    "MongoInvalidArgumentError",
+    "MongoNetworkError",
+    "MongoNetworkTimeoutError",
+    "MongoOperationTimeoutError",
+    "MongoRuntimeError",
+    "MongoServerError",
+  ],
+  "./mongo_types.js": ["CancellationToken"],
+  "./sdam/topology.js": ["Topology"],
+};
+
+/// What the pools of each driver that has them are made with.
+const installed = new Map();
+
+export function install(mongodb, options = {}) {
+  const settings = settingsOf(options);
+  const found = driverOf(mongodb?.default?.MongoClient ? mongodb.default : mongodb);
+  const before = installed.get(found.exports);
+  if (before) {
+    Object.assign(before, settings);
+    return;
+  }
+  const driver = partsOf(found);
+  // The number of a topology counts those before it: each is a client that has connected.
+  const connected = new driver.Topology({}, "localhost:27017").s.id;
+  if (connected > 0) {
+    const clients = `${connected} ${connected === 1 ? "client has" : "clients have"} connected`;
+    throw new CenoteError("TOO_LATE", `${clients} before install(): call it before the first MongoClient connects`);
+  }
+  installed.set(found.exports, settings);
+  driver.home.ConnectionPool = poolClass(driver, settings);
+}
+
+function settingsOf(options) {
+  const settings = { trace: null };
+  for (const [name, folder] of Object.entries(options)) {
+    if (!(name in settings)) {
+      const known = Object.keys(settings).join(", ");
+      throw new CenoteError("BAD_OPTIONS", `no such option: ${name}; there are ${known}`);
+    }
+    if (folder === undefined || folder === null) continue;
+    if (typeof folder !== "string") throw new CenoteError("BAD_OPTIONS", `${name} is the path of a folder, not ${folder}`);
+    settings[name] = resolve(folder);
+    mkdirSync(settings[name], { recursive: true });
+  }
+  return settings;
+}
+
+/// The driver's module, as Node has loaded it.
+function driverOf(mongodb) {
+  const loaded = Object.values(createRequire(import.meta.url).cache);
+  const found = loaded.find((it) => it?.exports === mongodb && /[\\/]lib[\\/]index\.js$/.test(it.filename));
+  if (found && mongodb.MongoClient) return found;
+  const what = mongodb?.MongoClient ? "a copy of mongodb that Node has not loaded from its package, perhaps bundled" : "no mongodb";
+  throw new CenoteError("BAD_DRIVER", `install() got ${what}: give it what import * as mongodb from "mongodb" has`);
+}
+
+function partsOf({ filename }) {
+  const require = createRequire(filename);
+  const { version } = require("../package.json");
+  if (!VERSIONS.includes(version.split(".").slice(0, 2).join("."))) {
+    const known = VERSIONS.join(" and ");
+    throw new CenoteError("BAD_DRIVER", `mongodb ${version} is not known: install mongodb@7.9; known are ${known}`);
+  }
+  const driver = { version };
+  for (const [file, names] of Object.entries(PARTS)) {
+    const module = require(file);
+    for (const name of names) {
+      if (module[name] === undefined) throw new CenoteError("BAD_DRIVER", `mongodb ${version} has no ${name} in ${file}`);
+      driver[name] = module[name];
+    }
+  }
+  // Of 7.x, or of 6.x.
+  const { processTimeMS, now } = require("./utils.js");
+  driver.clock = processTimeMS ?? now;
+  driver.home = require("./cmap/connection_pool.js");
+  return driver;
+}
