@@ -152,8 +152,9 @@ fn drivers_are_appended_once() {
 /// The prose test 10 of the specification.
 #[test]
 fn names_and_versions_are_lists_of_one_length() {
+    type Appended<'a> = (&'a str, Option<&'a str>, Option<&'a str>);
     let own = env!("CARGO_PKG_VERSION");
-    let cases: [(&[(&str, Option<&str>, Option<&str>)], &str, &str); 8] = [
+    let cases: [(&[Appended<'_>], &str, &str); 8] = [
         (&[("", None, None), ("F2", None, None)], "||F2", "||"),
         (&[("F1", None, None), ("F2", Some("2.0"), None)], "|F1|F2", "||2.0"),
         (&[("F1", None, None)], "|F1", "|"),
