@@ -7,7 +7,7 @@ use cenote_conform::{Document, Unreadable};
 use super::outcome::{Outcome, Reason};
 use super::place::Place;
 use super::target::Target;
-use super::{cmap, monitoring, seedlist, topology, unified, uri};
+use super::{cmap, disclosure, monitoring, seedlist, topology, unified, uri};
 
 /// What is done with the files of a folder, and of the folders below it.
 #[derive(Clone, Copy, Debug)]
@@ -104,8 +104,13 @@ const URI: Rule = Played(Runner::OnCore(uri::play_document));
 const NO_POOLS: &str = "about a driver's operations, not about pools";
 const OPERATIONS: &str = "needs a driver's operations, sessions and retries";
 
-/// Single files that are not played in folders that are, whether they are JSON or YAML.
-const FILES: [(&str, &[&str], Rule); 5] = [
+/// Single files that are treated otherwise than their folder, whether they are JSON or YAML.
+const FILES: [(&str, &[&str], Rule); 6] = [
+    (
+        "connection-string/tests",
+        &["credential-disclosure"],
+        Played(Runner::OnClients(disclosure::play_document)),
+    ),
     (
         "client-backpressure/tests",
         &["backpressure-retry-loop", "backpressure-retry-max-attempts"],

@@ -10,6 +10,7 @@
 //!   ├ cmap      pools, played by cenote-conform
 //!   ├ unified   whole drivers, as far as pools are concerned
 //!   ├ uri       connection strings
+//!   ├ disclosure  secrets of connection strings
 //!   ├ seedlist  connection strings whose servers are looked up
 //!   ├ monitoring  round-trip times
 //!   └ topology    discovery, errors of applications, and selection
@@ -19,6 +20,7 @@
 mod catalogue;
 pub mod cmap;
 mod cpu_time;
+mod disclosure;
 mod lock;
 mod logs;
 mod monitoring;

@@ -15,6 +15,7 @@
 //! ```text
 //! shell         which runtime
 //! ├ setup       what pools and clients are built with
+//! ├ names       where names are looked up
 //! ├ pool        pools and their connections
 //! ├ client      clients
 //! └ runtime     how calls of asynchronous ones block
@@ -23,6 +24,7 @@
 
 mod alone;
 mod client;
+mod names;
 mod pool;
 mod runtime;
 mod setup;
@@ -30,10 +32,10 @@ mod shell;
 
 pub use self::alone::{alone, alone_with};
 pub use self::client::{AnyClient, AnyPin};
+pub use self::names::NameService;
 pub use self::pool::{AnyConnection, AnyPool, Cancel, Done};
 pub use self::runtime::AsyncRuntime;
 pub use self::setup::{
-    ClientSetup, NameService, OnEvent, OnFailure, PoolSetup, PoolUri, Recordings, Subscribers,
-    Tokens,
+    ClientSetup, OnEvent, OnFailure, PoolSetup, PoolUri, Recordings, Subscribers, Tokens,
 };
 pub use self::shell::Shell;

@@ -1,9 +1,7 @@
 //! What pools and clients are built with.
 
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
 use cenote_core::address::ServerAddress;
 use cenote_core::client::{HeartbeatEvent, TopologyEvent};
@@ -20,6 +18,8 @@ use cenote_shell::failure::Failure;
 use cenote_shell::oidc::TokenRequest;
 use cenote_shell::runtime::Network;
 use cenote_shell::trace::Recording;
+
+use crate::NameService;
 
 /// Takes the events of a pool.
 pub type OnEvent = Box<dyn Fn(&Event<ConnectionError>, &Arc<ServerAddress>) + Send + Sync>;
@@ -161,14 +161,6 @@ pub struct ClientSetup<'a> {
     pub inspect: Option<&'a Path>,
 }
 
-/// Where names are looked up.
-pub struct NameService {
-    /// The name server.
-    pub address: SocketAddr,
-    /// How often records are looked up again, at least.
-    pub interval: Duration,
-}
-
 /// The subscribers to events of pools, monitors and the topology.
 #[derive(Default)]
 pub struct Subscribers {
@@ -228,7 +220,7 @@ impl ClientSetup<'_> {
             builder = builder.sasl_mechanism(Shared(mechanism));
         }
         if let Some(names) = self.names {
-            builder = builder.name_servers([names.address]).shortest_srv_interval(names.interval);
+            builder = names.apply(builder);
         }
         if let Some(socket) = self.inspect {
             builder = builder.inspect(socket);

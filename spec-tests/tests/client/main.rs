@@ -36,6 +36,7 @@ mod shells;
 #[cfg(target_os = "linux")]
 mod shortage;
 mod srv;
+mod srv_hosts;
 mod storm;
 mod subscribers;
 #[cfg(target_os = "linux")]

@@ -139,7 +139,7 @@ impl World {
     ) -> Result<Self, ClientBuildError> {
         let token = Arc::default();
         let (told, subscribers) = Told::subscribers(&token);
-        let names = NameService { address: names.address(), interval: Self::SRV_INTERVAL };
+        let names = NameService::new(names.address(), Self::SRV_INTERVAL);
         let (names, inspect) = (Some(names), Some(socket));
         let setup = ClientSetup { names, inspect, subscribers, ..ClientSetup::default() };
         let client = shell.build_client(uri, setup)?;

@@ -390,10 +390,10 @@ impl<R: Network> ClientDriver<R> {
 
     #[cfg(feature = "srv")]
     fn look_up(self: &Arc<Self>, name: String) {
-        let (driver, questions) = (Arc::clone(self), self.name_service.questions(name));
+        let driver = Arc::clone(self);
         // Not under a lock: a runtime that has shut down drops the task at once.
         let task = self.runtime.spawn(async move {
-            let records = questions.ask().await.srv;
+            let records = driver.name_service.records(name).await;
             driver.feed_apart(Input::LookedUp { records, draw: random() });
         });
         let ended = Lock::lock(&self.tasks).look_up.replace(task);

@@ -88,6 +88,8 @@ impl<P: BuiltPool> ClientPlan<P> {
     /// What the connection string says of the client itself.
     pub(super) fn settings(&self) -> Result<ClientSettings, ClientBuildError> {
         self.monitoring.validate()?;
+        #[cfg(feature = "srv")]
+        self.srv.rules.check(&self.uri).map_err(BuildError::from)?;
         if let (true, Some(srv)) = (self.uri.hosts.is_empty(), &self.uri.srv) {
             return Err(ClientBuildError::Unresolved { host: srv.host().to_owned() });
         }

@@ -1,5 +1,7 @@
 //! `mongodb+srv://`: looking the servers up before the client is built.
 
+mod hosts;
+
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,8 +9,9 @@ use std::time::Duration;
 use cenote_core::client::SrvPolling;
 use cenote_core::monitor::MonitorOptions;
 use cenote_core::pool::Instant;
-use cenote_core::uri::srv::SrvAnswers;
+use cenote_core::uri::srv::{LookupError, SrvAnswers, SrvError, SrvOptions, SrvRecord};
 
+use self::hosts::HostRules;
 use super::{BuiltClient, ClientBuildError, ClientBuilder, ClientPlan};
 use crate::builder::{BuildError, BuiltPool, FromUri};
 use crate::client::name_service::{NameServers, Questions};
@@ -20,6 +23,7 @@ use crate::runtime::platform::{environment, random};
 pub(super) struct SrvSettings {
     pub(super) name_servers: NameServers,
     pub(super) shortest_interval: Duration,
+    pub(super) rules: HostRules,
     /// The TTL of the records that were looked up.
     pub(super) ttl: Option<Duration>,
 }
@@ -28,20 +32,40 @@ pub(super) struct SrvSettings {
 pub(super) struct NameService {
     name_servers: NameServers,
     limit: Option<Duration>,
+    srv: Option<SrvOptions>,
+    rules: HostRules,
 }
 
+/// Of one answer: every record may be wrong.
+const REPORTS_MAX: usize = 10;
+
 impl NameService {
-    /// For the SRV records of this name.
-    pub(super) fn questions(&self, srv: String) -> Questions {
-        let Self { name_servers, limit } = self;
-        Questions { srv, txt: None, name_servers: name_servers.clone(), limit: *limit }
+    /// The SRV records of this name, without those of hosts that are rejected.
+    // SV-14
+    pub(super) async fn records(&self, name: String) -> Result<Vec<SrvRecord>, LookupError> {
+        let records = self.questions(name).ask().await.srv?;
+        let Some(srv) = &self.srv else { return Ok(records) };
+        let mut reports = 0;
+        let report = |problem: SrvError| {
+            reports += 1;
+            if reports <= REPORTS_MAX {
+                log::srv_records(&problem);
+            }
+        };
+        self.rules.accepted(srv, records, report)
+    }
+
+    fn questions(&self, srv: String) -> Questions {
+        let (name_servers, limit) = (self.name_servers.clone(), self.limit);
+        Questions { srv, txt: None, name_servers, limit }
     }
 }
 
 impl Default for SrvSettings {
     fn default() -> Self {
         let shortest_interval = SrvPolling::SHORTEST_INTERVAL;
-        Self { name_servers: NameServers::default(), shortest_interval, ttl: None }
+        let (name_servers, rules) = (NameServers::default(), HostRules::default());
+        Self { name_servers, shortest_interval, rules, ttl: None }
     }
 }
 
@@ -71,7 +95,8 @@ impl<C: BuiltClient> ClientBuilder<C> {
     ///
     /// # Errors
     ///
-    /// There are no servers, an answer breaks a rule of [`cenote_core::uri::srv`], or there is no answer in time.
+    /// There are no servers, an answer breaks a rule of [`cenote_core::uri::srv`], there is no answer in time, or what
+    /// says which hosts are accepted is contradictory or a public suffix.
     ///
     /// ```no_run
     /// use cenote_tokio::Client;
@@ -84,9 +109,10 @@ impl<C: BuiltClient> ClientBuilder<C> {
     /// ```
     // SV-01
     pub async fn resolve(self) -> Result<Self, ClientBuildError> {
-        let Some(questions) = self.0.questions() else { return Ok(self) };
+        let plan = self.0.with_host_rules()?;
+        let Some(questions) = plan.questions() else { return Ok(Self(plan)) };
         let answers = questions.ask().await;
-        Ok(Self(self.0.resolved(&answers)?))
+        Ok(Self(plan.resolved(&answers)?))
     }
 }
 
@@ -97,9 +123,18 @@ impl<P: BuiltPool<Connector: FromUri>> ClientPlan<P> {
     ///
     /// As [`ClientBuilder::resolve`].
     pub fn resolve_blocking(self) -> Result<Self, ClientBuildError> {
-        let Some(questions) = self.questions() else { return Ok(self) };
+        let plan = self.with_host_rules()?;
+        let Some(questions) = plan.questions() else { return Ok(plan) };
         let answers = questions.ask_blocking();
-        self.resolved(&answers)
+        plan.resolved(&answers)
+    }
+
+    fn with_host_rules(mut self) -> Result<Self, ClientBuildError> {
+        self.srv.rules.check(&self.uri).map_err(BuildError::from)?;
+        if let Some(srv) = self.uri.srv.take() {
+            self.uri.srv = Some(self.srv.rules.apply(srv).map_err(BuildError::from)?);
+        }
+        Ok(self)
     }
 
     fn questions(&self) -> Option<Questions> {
@@ -109,6 +144,9 @@ impl<P: BuiltPool<Connector: FromUri>> ClientPlan<P> {
     }
 
     fn resolved(mut self, answers: &SrvAnswers) -> Result<Self, ClientBuildError> {
+        if let (Some(srv), Ok(records)) = (&self.uri.srv, &answers.srv) {
+            self.srv.rules.validate_all(srv, records)?;
+        }
         let known = self.uri.warnings().len();
         self.uri = self.uri.resolve(answers, random)?;
         self.uri.warnings().iter().skip(known).for_each(log::connection_string);
@@ -139,6 +177,8 @@ impl<P: BuiltPool> ClientPlan<P> {
         NameService {
             name_servers: self.srv.name_servers.clone(),
             limit: Some(limit).filter(|limit| !limit.is_zero()),
+            srv: self.uri.srv.clone(),
+            rules: self.srv.rules.clone(),
         }
     }
 
