@@ -19,7 +19,7 @@ fn every_scenario_passes() {
     let Played { outcomes, unplayed } =
         formats::play(&[folder()], &SHELLS, &Place::Endpoint).unwrap();
     assert_eq!(unplayed, []);
-    assert_eq!(outcomes.len(), 7 * SHELLS.len());
+    assert_eq!(outcomes.len(), 14 * SHELLS.len());
     for Outcome { file, target, verdict, description } in outcomes {
         assert_eq!(verdict, Verdict::Passed, "{}, {description} on {target}", file.display());
     }
@@ -290,7 +290,7 @@ fn it_needs_an_endpoint() {
     let foreign = formats::Foreign::new(&server.uri()).unwrap();
     let place = Place::Server(Box::new(foreign));
     let played = formats::play(&[folder()], &SHELLS, &place).unwrap();
-    assert_eq!((played.outcomes.len(), played.unplayed.len()), (0, 5));
+    assert_eq!((played.outcomes.len(), played.unplayed.len()), (0, 8));
     let reason = "played against the mock server alone".to_owned();
     assert!(played.unplayed.iter().all(|it| it.reason == Reason::NotApplicable(reason.clone())));
 }
