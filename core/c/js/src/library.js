@@ -112,7 +112,8 @@ export class Library {
 
   /// The memory as it is after a call, which may have moved it.
   look() {
-    if (this.bytes.buffer !== this.#memory.buffer) {
+    // What has moved is empty in its old place.
+    if (this.words.length === 0) {
       this.words = new Uint32Array(this.#memory.buffer);
       this.bytes = new Uint8Array(this.#memory.buffer);
     }
@@ -145,6 +146,13 @@ export class Library {
     this.check(call(...given, this.#texts, this.#end - this.#texts, this.number));
     const { bytes, words, number } = this.look();
     return bytes.slice(this.#texts, this.#texts + words[number / 4]);
+  }
+
+  /// Takes all bytes that a call writes, however many.
+  takeAll(call, ...given) {
+    const status = call(...given, this.#texts, this.#end - this.#texts, this.number);
+    if (status === Status.TRUNCATED) this.#reserve(this.look().words[this.number / 4] + PAGE);
+    return this.take(call, ...given);
   }
 
   /// Writes texts for the next call. Returns where they are; 0 is null.
