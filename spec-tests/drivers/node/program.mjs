@@ -34,8 +34,11 @@ async function waiter() {
   const free = admin.command({ ping: 1 }).then(() => performance.now());
   await sleep(100);
   await together(16, async () => {
-    const outcome = await admin.command({ ping: 1 }, { signal: AbortSignal.timeout(100) }).catch((error) => error.name);
-    if (outcome !== 'TimeoutError') throw new Error(`a ping that was to be given up: ${JSON.stringify(outcome)}`);
+    // The driver takes the reason of `AbortSignal.timeout` for a time-out of its own.
+    const patience = new AbortController();
+    setTimeout(() => patience.abort(new Error('enough')), 100);
+    const outcome = await admin.command({ ping: 1 }, { signal: patience.signal }).catch((error) => error.message);
+    if (outcome !== 'enough') throw new Error(`a ping that was to be given up: ${JSON.stringify(outcome)}`);
   });
   await admin.command({ ping: 1 });
   const end = performance.now();

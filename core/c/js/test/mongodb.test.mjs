@@ -53,7 +53,7 @@ test("a limit of the pool is no error of the network", async (context) => {
 });
 
 test("a caller that aborts leaves nothing behind", async (context) => {
-  const { pool, ping } = await connected(context, { maxPoolSize: 1 });
+  const { pool, events, ping } = await connected(context, { maxPoolSize: 1 });
   const connection = await held(pool);
   const abort = new AbortController();
   const waiting = ping({ signal: abort.signal });
@@ -61,6 +61,9 @@ test("a caller that aborts leaves nothing behind", async (context) => {
   abort.abort(new Error("enough"));
   await assert.rejects(waiting, { message: "enough" });
   assert.equal(pool.waitQueueSize, 0);
+  // It has no error: with one it would be the failure of a connection.
+  const { name, reason, error } = events.at(-1);
+  assert.deepEqual([name, reason, error], ["connectionCheckOutFailed", "connectionError", undefined]);
 
   // Its connection is there already, and it has not been woken.
   const late = new AbortController();

@@ -11,6 +11,8 @@ import { Recordings } from "./recordings.js";
 import { Waiter } from "./waiter.js";
 
 const LONGEST_TIMER = 2 ** 31 - 1;
+/// Their events have no error: a time-out's has none in the driver's own pool, and one that a caller gives is no failure of a connection.
+const UNTOLD = new Set([CheckOutError.WAIT_QUEUE_TIMEOUT, CheckOutError.CANCELLED]);
 
 export class DecidedPool {
   #pool;
@@ -244,9 +246,10 @@ export class DecidedPool {
   #publish(step) {
     const { action, serviceId } = step;
     const connection = this.#connections.get(action.connection) ?? { id: action.connection, serviceId };
-    const isFailed = action.event === EventKind.CHECK_OUT_FAILED && action.error !== CheckOutError.WAIT_QUEUE_TIMEOUT;
-    const waiter = isFailed ? this.#waiters.get(action.owner >>> 0) : null;
-    const error = isFailed ? errorOf(this.#driver, this.#pool, waiter, step) : step.error;
+    let { error } = step;
+    if (action.event === EventKind.CHECK_OUT_FAILED) {
+      error = UNTOLD.has(action.error) ? null : errorOf(this.#driver, this.#pool, null, step);
+    }
     const event = eventOf(this.#driver, this.#pool, action, connection, error ?? undefined);
     try {
       if (event !== null) this.#pool.emitAndLog(event.name, event);
