@@ -47,10 +47,10 @@ export function word(value) {
 }
 
 /// A time of JavaScript, in milliseconds.
-export function nanoseconds(time) {
+export function nanoseconds(time, name = "") {
   if (typeof time === "number" && time >= 0 && time < 1e13) return BigInt(Math.round(time * 1e6));
   if (time === Infinity) return NEVER;
-  throw new CenoteError("BAD_VALUE", `${time} is no time: milliseconds from 0 to 1e13, or Infinity`);
+  throw new CenoteError("BAD_VALUE", `${name}${time} is no time: milliseconds from 0 to 1e13, or Infinity`);
 }
 
 /// An instance of the module, for one pool: a trap can leave its memory in any state, and ends this instance alone.
@@ -239,7 +239,7 @@ export class Library {
 }
 
 function option(name, kind, value) {
-  if (kind === "time" && value !== NO_MAINTENANCE) return BigInt.asIntN(64, nanoseconds(value));
+  if (kind === "time" && value !== NO_MAINTENANCE) return BigInt.asIntN(64, nanoseconds(value, `${name} `));
   if (Number.isSafeInteger(Number(value))) return BigInt(Number(value));
   throw new CenoteError("BAD_VALUE", `${name} ${value} is no whole number`);
 }

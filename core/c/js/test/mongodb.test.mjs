@@ -52,6 +52,12 @@ test("a limit of the pool is no error of the network", async (context) => {
   assert.equal((await ping()).ok, 1);
 });
 
+test("options that the machine refuses are named", async () => {
+  const client = new mongodb.MongoClient(CENOTE_URI, { maxIdleTimeMS: 1e15 });
+  const message = /^Cenote's pool: maxIdleTime 1000000000000000 is no time/;
+  await assert.rejects(client.connect(), { name: "MongoInvalidArgumentError", message });
+});
+
 test("a caller that aborts leaves nothing behind", async (context) => {
   const { pool, events, ping } = await connected(context, { maxPoolSize: 1 });
   const connection = await held(pool);

@@ -1,5 +1,7 @@
 // What Cenote decides for a pool of the driver: inputs, and the actions that follow.
 
+import { clearTimeout, setTimeout } from "node:timers";
+
 import { ActionKind, CheckOutError, EventKind, TextKind } from "../abi.js";
 import { NO_MAINTENANCE } from "../library.js";
 import { Pool } from "../pool.js";

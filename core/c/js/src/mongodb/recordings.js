@@ -2,6 +2,7 @@
 
 import { closeSync, openSync, writeSync } from "node:fs";
 import { join } from "node:path";
+import { clearInterval, setInterval } from "node:timers";
 
 const SECOND = 1000;
 /// Memory of a flight recorder: some 29,000 check-outs with their check-ins.
