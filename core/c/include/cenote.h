@@ -1206,16 +1206,22 @@ cenote_status cenote_next_available(cenote_pool *pool,
                                     uint64_t *connection,
                                     uintptr_t *payload);
 
+// Whether as many connections are established as `minPoolSize` wants, for a driver that waits until its pools are warm. Only
+// an input changes it; in a pool that is paused or closed no connection is coming. Takes constant time. Writes 0 or 1.
+cenote_status cenote_is_filled(const cenote_pool *pool,
+                               uint32_t *filled);
+
 // When to call `cenote_timer` next; `CENOTE_NEVER` if there is nothing to wait for. To be asked again after every
 // input. `reason` gets a `cenote_deadline_reason`, and may be null.
 cenote_status cenote_next_deadline(const cenote_pool *pool,
                                    uint64_t *deadline,
                                    uint32_t *reason);
 
-// Whether as many connections are established as `minPoolSize` wants, for a driver that waits until its pools are warm. Only
-// an input changes it; in a pool that is paused or closed no connection is coming. Takes constant time. Writes 0 or 1.
-cenote_status cenote_is_filled(const cenote_pool *pool,
-                               uint32_t *filled);
+// Whether a timer may stay set to `armed`, a time (or `CENOTE_NEVER`) that was no later than the deadline before the last input, because that
+// input was a check-out or a check-in. If not, ask `cenote_next_deadline`, which takes several times as long. Writes 0 or 1.
+cenote_status cenote_keeps_deadline(const cenote_pool *pool,
+                                    uint64_t armed,
+                                    uint32_t *kept);
 
 // Whether the next input needs the present time. If not, and the pool makes no events, the input has no deadline
 // and is not `cenote_set_options`, the time of the last input may be given again. Writes 0 or 1.
@@ -1251,6 +1257,18 @@ cenote_status cenote_trace_read(cenote_pool *pool,
                                 uint8_t *buffer,
                                 size_t capacity,
                                 size_t *length);
+
+// Keeps the latest inputs from now on, in `bytes` bytes of memory (a flight recorder): from 1,024 to 2^30, beside two copies of the pool's
+// state. What one has kept before is lost.
+cenote_status cenote_flight_start(cenote_pool *pool,
+                                  size_t bytes);
+
+// Writes what the flight recorder has kept, as a whole trace; it goes on. With less room than that needs, nothing is written, and the call
+// returns `CENOTE_STATUS_TRUNCATED`; `length` gets the number of bytes in any case. `CENOTE_STATUS_NOTHING` if there is no flight recorder.
+cenote_status cenote_flight_read(cenote_pool *pool,
+                                 uint8_t *buffer,
+                                 size_t capacity,
+                                 size_t *length);
 
 // A number that is the same for two pools in the same state, whatever their payloads: to compare a replay with the
 // fingerprints in a trace (`fp`). It differs between versions of the library. Takes time in proportion to the pool's

@@ -7,6 +7,7 @@ use std::ptr;
 
 use crate::action::{self, Action};
 use crate::cause::{self, Cause, CauseOptions};
+use crate::deadline;
 use crate::inspect::{self, Snapshot};
 use crate::options::{self, Options};
 use crate::pool::{self, NEVER, Pool};
@@ -190,19 +191,25 @@ pub fn next_available(pool: *mut Pool) -> Result<(u64, usize), Status> {
     Ok((connection, payload))
 }
 
-/// See [`cenote_next_deadline`](inspect::cenote_next_deadline): the time and its reason.
+/// See [`cenote_next_deadline`](deadline::cenote_next_deadline): the time and its reason.
 pub fn next_deadline(pool: *const Pool) -> Result<(u64, u32), Status> {
     let mut reason = 0;
     // SAFETY: `out` and the reason have room.
     let deadline =
-        out(NEVER, |it| unsafe { inspect::cenote_next_deadline(pool, it, &raw mut reason) })?;
+        out(NEVER, |it| unsafe { deadline::cenote_next_deadline(pool, it, &raw mut reason) })?;
     Ok((deadline, reason))
 }
 
-/// See [`cenote_needs_now`](inspect::cenote_needs_now).
+/// See [`cenote_needs_now`](deadline::cenote_needs_now).
 pub fn needs_now(pool: *const Pool) -> Result<bool, Status> {
     // SAFETY: `out` has room.
-    Ok(out(0, |it| unsafe { inspect::cenote_needs_now(pool, it) })? != 0)
+    Ok(out(0, |it| unsafe { deadline::cenote_needs_now(pool, it) })? != 0)
+}
+
+/// See [`cenote_keeps_deadline`](deadline::cenote_keeps_deadline).
+pub fn keeps_deadline(pool: *const Pool, armed: u64) -> Result<bool, Status> {
+    // SAFETY: `out` has room.
+    Ok(out(0, |it| unsafe { deadline::cenote_keeps_deadline(pool, armed, it) })? != 0)
 }
 
 /// See [`cenote_is_filled`](inspect::cenote_is_filled).
@@ -232,6 +239,17 @@ pub fn trace_read(pool: *mut Pool, room: usize) -> Result<Vec<u8>, Status> {
     let buffer = bytes.as_mut_ptr();
     // SAFETY: the buffer has that room, and so has `out`.
     let length = out(0, |it| unsafe { trace::cenote_trace_read(pool, buffer, room, it) })?;
+    bytes.truncate(length);
+    Ok(bytes)
+}
+
+/// See [`cenote_flight_read`](trace::cenote_flight_read): all bytes, or why there are none in so much room.
+pub fn flight_read(pool: *mut Pool, room: usize) -> Result<Vec<u8>, (Status, usize)> {
+    let (mut bytes, mut length) = (vec![0; room], 0);
+    let buffer = bytes.as_mut_ptr();
+    // SAFETY: the buffer has that room, and so has the length.
+    let status = unsafe { trace::cenote_flight_read(pool, buffer, room, &raw mut length) };
+    status.into_result().map_err(|status| (status, length))?;
     bytes.truncate(length);
     Ok(bytes)
 }

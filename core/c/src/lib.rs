@@ -31,6 +31,8 @@ pub mod verdict;
 
 pub mod inspect;
 
+pub mod deadline;
+
 pub mod trace;
 
 // A client of several servers.

@@ -172,6 +172,7 @@ pub(crate) unsafe fn optional_bytes(pointer: *const u8) -> Option<[u8; 12]> {
 /// # Safety
 ///
 /// See the module; there are `length` bytes, which do not change until the result is dropped.
+#[cfg(feature = "client")]
 pub(crate) unsafe fn bytes<'a>(pointer: *const u8, length: usize) -> Result<&'a [u8], Failure> {
     // SAFETY: the caller's promise.
     unsafe { array(pointer, length, "the bytes") }
@@ -182,12 +183,14 @@ pub(crate) unsafe fn bytes<'a>(pointer: *const u8, length: usize) -> Result<&'a 
 /// # Safety
 ///
 /// See the module; there are `count` numbers, which do not change until the result is dropped.
+#[cfg(feature = "client")]
 pub(crate) unsafe fn numbers<'a>(pointer: *const u64, count: usize) -> Result<&'a [u64], Failure> {
     // SAFETY: the caller's promise.
     unsafe { array(pointer, count, "the numbers") }
 }
 
 /// An empty one may be at null. One that is longer than all memory is a wrong length.
+#[cfg(feature = "client")]
 unsafe fn array<'a, T>(pointer: *const T, count: usize, name: &str) -> Result<&'a [T], Failure> {
     if count == 0 {
         return Ok(&[]);

@@ -157,6 +157,47 @@ pub unsafe extern "C" fn cenote_trace_read(
     })
 }
 
+/// Keeps the latest inputs from now on, in `bytes` bytes of memory (a flight recorder): from 1,024 to 2^30, beside two copies of the pool's
+/// state. What one has kept before is lost.
+#[unsafe(no_mangle)]
+pub extern "C" fn cenote_flight_start(pool: *mut Pool, bytes: usize) -> Status {
+    call(|| {
+        if !(1 << 10..=1 << 30).contains(&bytes) {
+            let what = format!("{bytes} bytes for a flight recorder: from 1024 to 1073741824");
+            return Err(Failure::new(Status::BadValue, what));
+        }
+        with(pool, |inner| {
+            inner.machine.begin_flight_recorder(bytes);
+            Ok(())
+        })
+    })
+}
+
+/// Writes what the flight recorder has kept, as a whole trace; it goes on. With less room than that needs, nothing is written, and the call
+/// returns `CENOTE_STATUS_TRUNCATED`; `length` gets the number of bytes in any case. `CENOTE_STATUS_NOTHING` if there is no flight recorder.
+///
+/// # Safety
+///
+/// The pointers are valid, as the header says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cenote_flight_read(
+    pool: *mut Pool,
+    buffer: *mut u8,
+    capacity: usize,
+    length: *mut usize,
+) -> Status {
+    call(|| {
+        // SAFETY: the caller's promise.
+        let target = unsafe { Text::new(buffer.cast(), capacity, length) };
+        with(pool, |inner| {
+            let none = || Failure::new(Status::Nothing, "the pool has no flight recorder");
+            let recording = inner.machine.flight_recording().ok_or_else(none)?;
+            let trace = recording.write_to(&inner.trace_info, Vec::new());
+            target.copy(&trace.map_err(|error| failed(&error))?)
+        })
+    })
+}
+
 /// A number that is the same for two pools in the same state, whatever their payloads: to compare a replay with the
 /// fingerprints in a trace (`fp`). It differs between versions of the library. Takes time in proportion to the pool's
 /// size.

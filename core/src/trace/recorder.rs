@@ -65,9 +65,14 @@ where
     /// present state.
     #[must_use]
     pub fn with_flight_recorder(mut self, bytes: usize) -> Self {
+        self.begin_flight_recorder(bytes);
+        self
+    }
+
+    /// As [`with_flight_recorder`](Self::with_flight_recorder), on a recorder that is in use. What one has kept before is lost.
+    pub fn begin_flight_recorder(&mut self, bytes: usize) {
         let flight = FlightRecorder::new(bytes, &self.pool, self.place);
         self.recording.set_flight(flight);
-        self
     }
 
     /// Records everything from now on, in chunks that the shell has to [take](Self::take_chunk).

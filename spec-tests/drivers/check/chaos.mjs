@@ -7,7 +7,7 @@ const end = performance.now() + 1000 * seconds;
 const sleep = (milliseconds) => new Promise((resume) => setTimeout(resume, milliseconds));
 const options = { appName: 'chaos', maxPoolSize: 8, minPoolSize: 2, maxIdleTimeMS: 500 };
 const client = new MongoClient(uri, { ...options, waitQueueTimeoutMS: 500, heartbeatFrequencyMS: 500, connectTimeoutMS: 1000 });
-const figures = { done: 0, failed: 0 };
+const figures = { done: 0, failed: 0, given_up: 0 };
 writeEvents(client, events);
 
 // A third of the pings are aborted within 20 ms.
@@ -16,7 +16,7 @@ async function call() {
     const patience = new AbortController();
     const timer = Math.random() < 1 / 3 && setTimeout(() => patience.abort(), 20 * Math.random());
     const ping = client.db('admin').command({ ping: 1 }, { signal: patience.signal });
-    figures[await ping.then(() => 'done', () => 'failed')] += 1;
+    figures[await ping.then(() => 'done', () => (patience.signal.aborted ? 'given_up' : 'failed'))] += 1;
     clearTimeout(timer);
     if (pause > 0) await sleep(2 * pause * Math.random());
   }

@@ -140,6 +140,11 @@ export declare class Pool {
   nextAvailable(): { connection: number; payload: number } | null;
   /** When to call `timer` next; `Infinity` if there is nothing to wait for. To be asked again after every input. */
   nextDeadline(): number;
+  /**
+   * Whether a timer may stay set to `armed`, no later than the deadline before the last input, because that was a check-out or a
+   * check-in. If not, ask `nextDeadline`, which takes longer.
+   */
+  keepsDeadline(armed: number): boolean;
   /** Whether as many connections are established as `minPoolSize` wants. */
   isFilled(): boolean;
   /** The same number for two pools in the same state. */
@@ -155,4 +160,8 @@ export declare class Pool {
   traceStop(): void;
   /** The next bytes of the trace; empty if there are none at present. */
   traceRead(): Uint8Array;
+  /** Keeps the latest inputs from now on, in `bytes` bytes of memory, from 1,024 to 2**30: a flight recorder. */
+  flightStart(bytes: number): void;
+  /** What the flight recorder has kept, as a whole trace; it goes on. */
+  flightRead(): Uint8Array;
 }

@@ -47,10 +47,10 @@ export function word(value) {
 }
 
 /// A time of JavaScript, in milliseconds.
-export function nanoseconds(time) {
+export function nanoseconds(time, name = "") {
   if (typeof time === "number" && time >= 0 && time < 1e13) return BigInt(Math.round(time * 1e6));
   if (time === Infinity) return NEVER;
-  throw new CenoteError("BAD_VALUE", `${time} is no time: milliseconds from 0 to 1e13, or Infinity`);
+  throw new CenoteError("BAD_VALUE", `${name}${time} is no time: milliseconds from 0 to 1e13, or Infinity`);
 }
 
 /// An instance of the module, for one pool: a trap can leave its memory in any state, and ends this instance alone.
@@ -112,7 +112,8 @@ export class Library {
 
   /// The memory as it is after a call, which may have moved it.
   look() {
-    if (this.bytes.buffer !== this.#memory.buffer) {
+    // What has moved is empty in its old place.
+    if (this.words.length === 0) {
       this.words = new Uint32Array(this.#memory.buffer);
       this.bytes = new Uint8Array(this.#memory.buffer);
     }
@@ -145,6 +146,13 @@ export class Library {
     this.check(call(...given, this.#texts, this.#end - this.#texts, this.number));
     const { bytes, words, number } = this.look();
     return bytes.slice(this.#texts, this.#texts + words[number / 4]);
+  }
+
+  /// Takes all bytes that a call writes, however many.
+  takeAll(call, ...given) {
+    const status = call(...given, this.#texts, this.#end - this.#texts, this.number);
+    if (status === Status.TRUNCATED) this.#reserve(this.look().words[this.number / 4] + PAGE);
+    return this.take(call, ...given);
   }
 
   /// Writes texts for the next call. Returns where they are; 0 is null.
@@ -231,7 +239,7 @@ export class Library {
 }
 
 function option(name, kind, value) {
-  if (kind === "time" && value !== NO_MAINTENANCE) return BigInt.asIntN(64, nanoseconds(value));
+  if (kind === "time" && value !== NO_MAINTENANCE) return BigInt.asIntN(64, nanoseconds(value, `${name} `));
   if (Number.isSafeInteger(Number(value))) return BigInt(Number(value));
   throw new CenoteError("BAD_VALUE", `${name} ${value} is no whole number`);
 }

@@ -47,8 +47,8 @@ export class Pool {
 
   checkOut(now, request, waiter, deadline = Infinity, purpose = Purpose.OTHER) {
     const { calls } = this.#library;
-    const given = [nanoseconds(now), unsigned(request), word(waiter), nanoseconds(deadline), word(purpose)];
-    const status = calls.cenote_check_out(this.#handle, ...given);
+    const [at, until, id] = [nanoseconds(now), nanoseconds(deadline), unsigned(request)];
+    const status = calls.cenote_check_out(this.#handle, at, id, word(waiter), until, word(purpose));
     if (status !== Status.OK) this.#library.check(status);
   }
 
@@ -243,6 +243,13 @@ export class Pool {
     return high === 0xffffffff ? Infinity : (words[number / 4] + high * 0x100000000) / 1e6;
   }
 
+  keepsDeadline(armed) {
+    const { calls, number } = this.#library;
+    const status = calls.cenote_keeps_deadline(this.#handle, nanoseconds(armed), number);
+    if (status !== Status.OK) this.#library.check(status);
+    return this.#library.look().words[number / 4] !== 0;
+  }
+
   isFilled() {
     this.#library.check(this.#library.calls.cenote_is_filled(this.#handle, this.#library.number));
     return this.#library.look().words[this.#library.number / 4] !== 0;
@@ -276,6 +283,14 @@ export class Pool {
 
   traceRead() {
     return this.#library.take(this.#library.calls.cenote_trace_read, this.#handle);
+  }
+
+  flightStart(bytes) {
+    this.#library.check(this.#library.calls.cenote_flight_start(this.#handle, word(bytes)));
+  }
+
+  flightRead() {
+    return this.#library.takeAll(this.#library.calls.cenote_flight_read, this.#handle);
   }
 }
 

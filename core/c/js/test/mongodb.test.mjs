@@ -1,7 +1,7 @@
 // The driver on Cenote's pool. CENOTE_URI is an endpoint's, CENOTE_BALANCER that of two routers behind one port.
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { mkdtempSync, readdirSync, readFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -52,8 +52,14 @@ test("a limit of the pool is no error of the network", async (context) => {
   assert.equal((await ping()).ok, 1);
 });
 
+test("options that the machine refuses are named", async () => {
+  const client = new mongodb.MongoClient(CENOTE_URI, { maxIdleTimeMS: 1e15 });
+  const message = /^Cenote's pool: maxIdleTime 1000000000000000 is no time/;
+  await assert.rejects(client.connect(), { name: "MongoInvalidArgumentError", message });
+});
+
 test("a caller that aborts leaves nothing behind", async (context) => {
-  const { pool, ping } = await connected(context, { maxPoolSize: 1 });
+  const { pool, events, ping } = await connected(context, { maxPoolSize: 1 });
   const connection = await held(pool);
   const abort = new AbortController();
   const waiting = ping({ signal: abort.signal });
@@ -61,6 +67,9 @@ test("a caller that aborts leaves nothing behind", async (context) => {
   abort.abort(new Error("enough"));
   await assert.rejects(waiting, { message: "enough" });
   assert.equal(pool.waitQueueSize, 0);
+  // It has no error: with one it would be the failure of a connection.
+  const { name, reason, error } = events.at(-1);
+  assert.deepEqual([name, reason, error], ["connectionCheckOutFailed", "connectionError", undefined]);
 
   // Its connection is there already, and it has not been woken.
   const late = new AbortController();
@@ -81,6 +90,23 @@ test("what is returned twice, or to another pool, changes nothing", async (conte
   one.pool.checkIn(connection);
   assert.deepEqual(namesOf(one.events), ["connectionCheckOutStarted", "connectionCheckedOut", "connectionCheckedIn"]);
   assert.equal(one.pool.availableConnectionCount, 1);
+});
+
+test("events are told to whom they are of use, whenever that is", async (context) => {
+  const client = new mongodb.MongoClient(CENOTE_URI);
+  context.after(() => client.close());
+  const ping = () => client.db("admin").command({ ping: 1 });
+  await ping();
+  const told = [];
+  const listen = () => client.once("connectionCheckedIn", () => told.push(told.length));
+  listen();
+  await ping();
+  await ping();
+  assert.deepEqual(told, [0]);
+  client.removeAllListeners();
+  listen();
+  await ping();
+  assert.deepEqual(told, [0, 1]);
 });
 
 test("a connection that dies idle is closed at once", async (context) => {
@@ -170,14 +196,23 @@ test("a trap fails the callers that wait", async (context) => {
   assert.ok(connection.closed);
 });
 
-test("a recording has what happened, for its owner alone", async () => {
-  const folder = mkdtempSync(join(tmpdir(), "cenote-js-"));
-  install(mongodb, { trace: folder });
-  const client = new mongodb.MongoClient(CENOTE_URI);
-  await client.db("admin").command({ ping: 1 });
+test("recordings have what happened, for their owner alone", async (context) => {
+  const [trace, flightRecorder] = ["trace", "flight"].map((name) => mkdtempSync(join(tmpdir(), `cenote-js-${name}-`)));
+  install(mongodb, { trace, flightRecorder });
+  const { client } = await connected(context);
+  install(mongodb, { trace: null, flightRecorder });
+  const { pool, ping } = await connected(context, { maxPoolSize: 1, waitQueueTimeoutMS: 20 });
+  install(mongodb, { flightRecorder: null });
+  const connection = await held(pool);
+  const [first, second] = await Promise.all([ping(), ping()].map((it) => it.catch((error) => error.cause.message)));
+  assert.doesNotMatch(second, /story/);
+  pool.checkIn(connection);
   await client.close();
-  install(mongodb, { trace: null });
-  const [name] = readdirSync(folder);
-  assert.match(name, /^cenote-.*-recording\.bson$/);
-  assert.match(readFileSync(join(folder, name)).toString("latin1"), /Node\.js driver \d.*end/s);
+  const written = [trace, flightRecorder].map((folder) => readdirSync(folder).map((name) => join(folder, name)));
+  assert.equal(first.split("; its story is in ").at(1), written[1][0]);
+  for (const files of written) {
+    assert.equal(files.length, 1);
+    assert.equal(statSync(files[0]).mode & 0o777, 0o600);
+    assert.match(readFileSync(files[0]).toString("latin1"), /Node\.js driver \d.*end/s);
+  }
 });

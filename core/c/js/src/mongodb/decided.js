@@ -1,14 +1,20 @@
 // What Cenote decides for a pool of the driver: inputs, and the actions that follow.
 
+import { clearTimeout, setTimeout } from "node:timers";
+
 import { ActionKind, CheckOutError, EventKind, TextKind } from "../abi.js";
 import { NO_MAINTENANCE } from "../library.js";
 import { Pool } from "../pool.js";
 import { Connections } from "./connections.js";
+import { errorOf } from "./errors.js";
 import { eventOf } from "./events.js";
+import { listenersOf } from "./listeners.js";
 import { Recordings } from "./recordings.js";
 import { Waiter } from "./waiter.js";
 
 const LONGEST_TIMER = 2 ** 31 - 1;
+/// Their events have no error: a time-out's has none in the driver's own pool, and one that a caller gives is no failure of a connection.
+const UNTOLD = new Set([CheckOutError.WAIT_QUEUE_TIMEOUT, CheckOutError.CANCELLED]);
 
 export class DecidedPool {
   #pool;
@@ -19,7 +25,7 @@ export class DecidedPool {
   #recordings;
   #waiters = new Map();
   #requests = 0;
-  #cmapEvents;
+  #listeners;
   #hasEvents = true;
   /// Actions to perform, in their order.
   #queue = [];
@@ -31,7 +37,6 @@ export class DecidedPool {
     this.#pool = pool;
     this.#server = server;
     this.#driver = driver;
-    this.#cmapEvents = new Set(driver.CMAP_EVENTS);
     const { options } = pool;
     try {
       this.#machine = new Pool(nameOf(options.hostAddress), machineOptions(options), performance.now());
@@ -41,6 +46,7 @@ export class DecidedPool {
     const feed = (input, error) => this.#feed(input, error);
     this.#connections = new Connections(driver, pool, server, this.#machine, feed);
     this.#recordings = new Recordings(this.#machine, settings, `Node.js driver ${driver.version}`);
+    this.#listeners = listenersOf(server.topology.client, driver.CMAP_EVENTS);
     // The driver's class tells that there is a new pool.
     this.#machine.nextAction();
   }
@@ -64,7 +70,7 @@ export class DecidedPool {
       waiter.onAbort(() => this.#abort(waiter));
       // The machine keeps 32 bits of it.
       this.#waiters.set(request >>> 0, waiter);
-      this.#feed((now) => this.#machine.checkOut(now, request, request >>> 0, waiter.deadline(now)));
+      this.#use((now) => this.#machine.checkOut(now, request, request >>> 0, waiter.deadline(now)));
     });
   }
 
@@ -79,10 +85,10 @@ export class DecidedPool {
     const { id, error } = connection;
     if (connection.closed) {
       const cause = this.#connections.causeOf(error);
-      this.#feed((now) => this.#machine.checkInErrored(now, id, 0, cause), error);
+      this.#use((now) => this.#machine.checkInErrored(now, id, 0, cause), error);
     } else {
       connection.markAvailable();
-      this.#feed((now) => this.#machine.checkIn(now, id, 0));
+      this.#use((now) => this.#machine.checkIn(now, id, 0));
     }
   }
 
@@ -119,43 +125,56 @@ export class DecidedPool {
 
   /// Tells the machine what happened, and performs what follows. It may be about an error, or a service.
   #feed(input, error = null, serviceId = undefined) {
+    this.#tell(input, error, serviceId, () => this.#arm());
+  }
+
+  /// The same for a check-out or a check-in, after which the timer usually stays as it is.
+  #use(input, error = null) {
+    this.#tell(input, error, undefined, () => {
+      if (!this.#machine.keepsDeadline(this.#due)) this.#arm();
+    });
+  }
+
+  #tell(input, error, serviceId, arm) {
     try {
       this.#adjustEvents();
       input(performance.now());
-      this.#settle(error, serviceId);
+      this.#pull(error, serviceId);
+      arm();
+      if (!this.#isPerforming) this.#performAll();
     } catch (trap) {
       if (trap.code !== "CENOTE_TRAPPED") throw trap;
       this.#end(trap);
     }
   }
 
-  /// Listeners come and go.
   #adjustEvents() {
-    const client = this.#server.topology?.client;
-    const isLogged = !client?.eventNames || client.mongoLogger?.willLog("connection", "debug");
-    const wanted = Boolean(isLogged || client.eventNames().some((name) => this.#cmapEvents.has(name)));
+    const wanted = this.#listeners.areThere || Boolean(this.#pool.mongoLogger?.willLog("connection", "debug"));
     if (wanted === this.#hasEvents) return;
     this.#hasEvents = wanted;
     this.#machine.setEvents(wanted);
   }
 
-  #settle(error, serviceId) {
+  #pull(error, serviceId) {
     for (let action; (action = this.#machine.nextAction()) !== null; ) {
       // Texts can be had of the last action alone.
       const isTimeout = action.kind === ActionKind.DELIVER && action.error === CheckOutError.WAIT_QUEUE_TIMEOUT;
-      const text = isTimeout ? this.#machine.actionText(TextKind.EXPLANATION) : null;
+      const text = isTimeout ? this.#machine.actionText(TextKind.EXPLANATION) + this.#recordings.timedOut() : null;
       this.#queue.push({ action, error, serviceId, text });
       if (action.remaining === 0) break;
     }
-    const due = this.#machine.nextDeadline();
-    if (due < this.#due) this.#arm(due);
-    if (this.#isPerforming) return;
+  }
+
+  #performAll() {
     this.#isPerforming = true;
-    while (this.#queue.length > 0) this.#perform(this.#queue.shift());
+    for (let step; (step = this.#queue.shift()) !== undefined; ) this.#perform(step);
     this.#isPerforming = false;
   }
 
-  #arm(due) {
+  /// Sets the timer, unless it rings in time. One that rings early does no harm.
+  #arm() {
+    const due = this.#machine.nextDeadline();
+    if (due >= this.#due) return;
     clearTimeout(this.#timer);
     this.#due = due;
     const delay = Math.min(Math.max(Math.ceil(due - performance.now()), 0), LONGEST_TIMER);
@@ -174,6 +193,7 @@ export class DecidedPool {
     this.#isPerforming = false;
     for (const waiter of waiters) this.#answer(waiter, null, error);
     this.#connections.abandon();
+    this.#recordings.abandon();
   }
 
   // What the machine wants done.
@@ -207,7 +227,7 @@ export class DecidedPool {
     const waiter = this.#waiters.get(action.waiter);
     this.#waiters.delete(action.waiter);
     if (action.error !== CheckOutError.NONE) {
-      this.#answer(waiter, null, this.#errorOf(waiter, step));
+      this.#answer(waiter, null, errorOf(this.#driver, this.#pool, waiter, step));
       return;
     }
     const connection = this.#connections.get(action.connection);
@@ -224,41 +244,14 @@ export class DecidedPool {
     });
   }
 
-  /// The driver's error for a check-out that failed. A limit of the pool is none of the network.
-  #errorOf(waiter, { action, error, text }) {
-    const driver = this.#driver;
-    switch (action.error) {
-      case CheckOutError.POOL_CLOSED:
-        return new driver.PoolClosedError(this.#pool);
-      case CheckOutError.POOL_CLEARED:
-        return new driver.PoolClearedError(this.#pool);
-      case CheckOutError.ESTABLISH_FAILED:
-        return error;
-      case CheckOutError.CANCELLED:
-        return waiter.signal.reason;
-      case CheckOutError.WAIT_QUEUE_TIMEOUT:
-        return this.#timeoutOf(waiter, text);
-      default:
-        return new driver.MongoRuntimeError(`a check-out failed for a reason that is not known: ${action.error}`);
-    }
-  }
-
-  #timeoutOf(waiter, text) {
-    const { WaitQueueTimeoutError, MongoOperationTimeoutError } = this.#driver;
-    const pool = this.#pool;
-    const message = "Timed out while checking out a connection from connection pool";
-    const error = new WaitQueueTimeoutError(pool.loadBalanced ? pool.waitQueueErrorMetrics() : message, pool.address);
-    error.cause = new Error(text + this.#recordings.timedOut());
-    if (waiter.timeout === undefined) return error;
-    return new MongoOperationTimeoutError("Timed out during connection checkout", { cause: error });
-  }
-
   /// Emits an event of the driver. What a listener throws must not stop the actions behind it.
   #publish(step) {
     const { action, serviceId } = step;
     const connection = this.#connections.get(action.connection) ?? { id: action.connection, serviceId };
-    const isFailed = action.event === EventKind.CHECK_OUT_FAILED && action.error !== CheckOutError.WAIT_QUEUE_TIMEOUT;
-    const error = isFailed ? this.#errorOf(this.#waiters.get(action.owner >>> 0), step) : step.error;
+    let { error } = step;
+    if (action.event === EventKind.CHECK_OUT_FAILED) {
+      error = UNTOLD.has(action.error) ? null : errorOf(this.#driver, this.#pool, null, step);
+    }
     const event = eventOf(this.#driver, this.#pool, action, connection, error ?? undefined);
     try {
       if (event !== null) this.#pool.emitAndLog(event.name, event);

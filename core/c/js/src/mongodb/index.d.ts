@@ -1,6 +1,11 @@
 export interface InstallOptions {
   /** A folder, made if it is missing: each pool records every input into a new file of it. */
   trace?: string | null;
+  /**
+   * A folder, made if it is missing: each pool keeps its latest inputs in 1 MiB of memory, and writes them into a new file of it
+   * when a check-out times out, at most once a minute. The `cause` of the error names the file.
+   */
+  flightRecorder?: string | null;
 }
 
 /**

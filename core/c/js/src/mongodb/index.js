@@ -62,7 +62,7 @@ export function install(mongodb, options = {}) {
 }
 
 function settingsOf(options) {
-  const settings = { trace: null };
+  const settings = { trace: null, flightRecorder: null };
   for (const [name, folder] of Object.entries(options)) {
     if (!(name in settings)) {
       const known = Object.keys(settings).join(", ");

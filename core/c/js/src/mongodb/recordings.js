@@ -1,65 +1,103 @@
-// What a pool of the driver records.
+// What a pool of the driver records: everything, and the latest inputs for when a check-out times out.
 
 import { closeSync, openSync, writeSync } from "node:fs";
 import { join } from "node:path";
+import { clearInterval, setInterval } from "node:timers";
 
 const SECOND = 1000;
+/// Memory of a flight recorder: some 29,000 check-outs with their check-ins.
+const FLIGHT_BYTES = 1 << 20;
+/// How far dumps are apart at least.
+const BETWEEN_DUMPS = 60 * SECOND;
 let count = 0;
 
 export class Recordings {
   #machine;
-  #file = null;
-  #path = null;
+  #recording = null;
   #timer = null;
+  #dumps;
+  #dumpedAt = -Infinity;
 
-  constructor(machine, { trace }, program) {
+  /// Begins what the settings want: folders for files.
+  constructor(machine, { trace, flightRecorder }, program) {
     this.#machine = machine;
-    if (trace === null) return;
+    this.#dumps = flightRecorder;
+    if (trace === null && flightRecorder === null) return;
     machine.traceDescribe(performance.timeOrigin, program);
-    this.#attempt(() => {
-      this.#path = join(trace, nameOf("recording"));
-      this.#file = openSync(this.#path, "wx", 0o600);
+    if (flightRecorder !== null) machine.flightStart(FLIGHT_BYTES);
+    if (trace === null) return;
+    attempt(trace, () => {
+      this.#recording = new TraceFile(trace, "recording");
       machine.traceStart();
-      this.#timer = setInterval(() => this.#attempt(() => this.#write()), SECOND).unref();
+      this.#timer = setInterval(() => this.#write(), SECOND).unref();
     });
   }
 
-  /// Ends the recording.
+  /// The pool is closed.
   end() {
-    if (this.#file === null) return;
+    if (this.#recording === null) return;
     this.#machine.traceStop();
-    this.#attempt(() => this.#write());
-    this.#close();
+    this.#write();
+    this.abandon();
   }
 
-  /// A check-out has timed out. Where its story is, for the error.
+  /// Nothing more can be recorded.
+  abandon() {
+    clearInterval(this.#timer);
+    this.#recording?.close();
+    this.#recording = null;
+  }
+
+  /// A check-out has timed out: where its story is, for the error.
   timedOut() {
-    return this.#file === null ? "" : `; recorded in ${this.#path}`;
+    if (this.#recording !== null) return `; recorded in ${this.#recording.path}`;
+    if (this.#dumps === null || performance.now() - this.#dumpedAt < BETWEEN_DUMPS) return "";
+    this.#dumpedAt = performance.now();
+    let told = "";
+    attempt(this.#dumps, () => {
+      const file = new TraceFile(this.#dumps, "timeout");
+      file.write(this.#machine.flightRead());
+      file.close();
+      told = `; its story is in ${file.path}`;
+    });
+    return told;
   }
 
   #write() {
-    for (let part; (part = this.#machine.traceRead()).length > 0; ) writeSync(this.#file, part);
-  }
-
-  #attempt(action) {
-    try {
-      action();
-    } catch (error) {
-      process.emitWarning(`no trace can be written to ${this.#path}: ${error.message}`, { code: "CENOTE_TRACE" });
-      this.#close();
-    }
-  }
-
-  #close() {
-    clearInterval(this.#timer);
-    if (this.#file !== null) closeSync(this.#file);
-    this.#file = null;
+    const isWritten = attempt(this.#recording.path, () => {
+      for (let part; (part = this.#machine.traceRead()).length > 0; ) this.#recording.write(part);
+    });
+    if (!isWritten) this.abandon();
   }
 }
 
-/// A name that no other pool has, with the time.
-function nameOf(what) {
-  const time = new Date().toISOString().replaceAll(/[-:]/g, "");
-  count += 1;
-  return `cenote-${time}-${process.pid}-${count}-${what}.bson`;
+/// A new file of a folder, for its owner alone, with a name that no other pool has.
+class TraceFile {
+  #file;
+
+  constructor(folder, what) {
+    const time = new Date().toISOString().replaceAll(/[-:]/g, "");
+    count += 1;
+    this.path = join(folder, `cenote-${time}-${process.pid}-${count}-${what}.bson`);
+    this.#file = openSync(this.path, "wx", 0o600);
+  }
+
+  write(bytes) {
+    for (let at = 0; at < bytes.length; ) at += writeSync(this.#file, bytes, at);
+  }
+
+  close() {
+    closeSync(this.#file);
+  }
+}
+
+/// A recording that fails is told, and the pool goes on.
+function attempt(path, action) {
+  try {
+    action();
+    return true;
+  } catch (error) {
+    process.emitWarning(`no trace can be written to ${path}: ${error.message}`, { code: "CENOTE_TRACE" });
+    return false;
+  }
 }
