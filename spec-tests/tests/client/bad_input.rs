@@ -110,8 +110,11 @@ fn another_replica_set(shell: Shell) {
         world.until("refused", |world| world.client.servers().is_empty());
         let error = world.client.command("admin", &rawdoc! { "ping": 1 }).expect_err("it fails");
         assert!(has_waited(&error), "{error}");
-        let usable = ClientStatus::of(&world.client.topology());
-        assert!(usable.is_misconfigured() && usable.to_string().contains(reason), "{usable}");
+        // It may have been looked at anew for the caller.
+        world.until(reason, |world| {
+            let usable = ClientStatus::of(&world.client.topology());
+            usable.is_misconfigured() && usable.to_string().contains(reason)
+        });
         let (shown, address) = (error.to_string(), server.address());
         assert!(shown.contains(&format!("{address} is not used: ")), "{shown}");
         assert!(shown.contains(reason), "{shown}");
