@@ -36,7 +36,7 @@ export class Recordings {
   /// The pool is closed.
   end() {
     if (this.#recording === null) return;
-    console.log("stopping"); this.#machine.traceStop(); console.log("stopped");
+    this.#machine.traceStop();
     this.#write();
     this.abandon();
   }
