@@ -1,4 +1,5 @@
-// What the official driver does with either pool: node program.mjs work URI EVENTS | waiter URI | pings URI CALLERS PINGS. Prints figures as JSON.
+// What the official driver does with either pool; prints figures as JSON:
+// node program.mjs work URI EVENTS | waiter URI | pings URI CALLERS PINGS
 import { setTimeout as sleep } from 'node:timers/promises';
 import { MongoClient } from 'mongodb';
 import { writeEvents } from './listener.mjs';

@@ -1,6 +1,7 @@
 // The pool's state machine. The rules are those of cenote.h; all times are milliseconds, fractions included.
 
-import type { Action, CauseKind, CauseStage, ConnectionInfo, Options, Purpose, SnapshotInfo, TextKind, VerdictInfo } from "./abi.js";
+import type { Action, CauseKind, CauseStage, ConnectionInfo, Options } from "./abi.js";
+import type { Purpose, SnapshotInfo, TextKind, VerdictInfo } from "./abi.js";
 
 export * from "./abi.js";
 

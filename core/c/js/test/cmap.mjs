@@ -63,11 +63,11 @@ class Player {
 
   #judge(error) {
     const expected = this.#file.error;
-    const told = error && { type: error.name.replace(/^Mongo/, ""), message: error.message, address: error.address };
-    if (expected ? !matches(expected, told) : error) return `error ${error?.stack}, expected ${JSON.stringify(expected)}`;
+    const thrown = error && { type: error.name.replace(/^Mongo/, ""), message: error.message, address: error.address };
+    if (expected ? !matches(expected, thrown) : error) return `error ${error?.stack}, expected ${JSON.stringify(expected)}`;
     const ignored = new Set(this.#file.ignore);
-    const events = this.#events.map(({ name, durationMS, ...event }) => ({ ...event, type: fileName(name), duration: durationMS }));
-    const actual = events.filter((event) => !ignored.has(event.type));
+    const told = this.#events.map(({ name, durationMS: duration, ...event }) => ({ ...event, type: fileName(name), duration }));
+    const actual = told.filter((event) => !ignored.has(event.type));
     const index = this.#file.events.findIndex((event, at) => !matches(event, actual[at]));
     if (index < 0) return null;
     return `event ${index} is ${JSON.stringify(actual[index])}, expected ${JSON.stringify(this.#file.events[index])}`;

@@ -1,5 +1,6 @@
 // What a program in TypeScript sees of the package. It is compiled, and not run.
-import { ActionKind, type Action, CenoteError, type Cause, NO_MAINTENANCE, type Options, optionsFromUri, Pool, Purpose } from "cenote";
+import type { Action, Cause, Options } from "cenote";
+import { ActionKind, CenoteError, NO_MAINTENANCE, optionsFromUri, Pool, Purpose } from "cenote";
 import { install } from "cenote/mongodb";
 import * as mongodb from "mongodb";
 

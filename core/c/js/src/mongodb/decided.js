@@ -13,7 +13,8 @@ import { Recordings } from "./recordings.js";
 import { Waiter } from "./waiter.js";
 
 const LONGEST_TIMER = 2 ** 31 - 1;
-/// Their events have no error: a time-out's has none in the driver's own pool, and one that a caller gives is no failure of a connection.
+/// Their events have no error. A time-out's has none in the driver's own pool; the reason of a caller that aborts is no failure
+/// of a connection.
 const UNTOLD = new Set([CheckOutError.WAIT_QUEUE_TIMEOUT, CheckOutError.CANCELLED]);
 
 export class DecidedPool {

@@ -81,7 +81,8 @@ function driverOf(mongodb) {
   const loaded = Object.values(createRequire(import.meta.url).cache);
   const found = loaded.find((it) => it?.exports === mongodb && /[\\/]lib[\\/]index\.js$/.test(it.filename));
   if (found && mongodb.MongoClient) return found;
-  const what = mongodb?.MongoClient ? "a copy of mongodb that Node has not loaded from its package, perhaps bundled" : "no mongodb";
+  const copy = "a copy of mongodb that Node has not loaded from its package, perhaps bundled";
+  const what = mongodb?.MongoClient ? copy : "no mongodb";
   throw new CenoteError("BAD_DRIVER", `install() got ${what}: give it what import * as mongodb from "mongodb" has`);
 }
 
