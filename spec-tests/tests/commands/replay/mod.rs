@@ -153,11 +153,17 @@ fn a_refused_input_is_a_failure() {
     let folder = Folder::new();
     let trace = folder.record("twice.bson", "--steps 500 --tasks 6 --check-in-twice");
     let page = folder.path("twice.html");
-    let draw = ["--html", text(&page)];
-    for arguments in [&[][..], &["--quiet"], &["--json"], &["--explain"], &["--step"], &draw] {
+    for arguments in [
+        &["replay"][..],
+        &["replay", "--quiet"],
+        &["replay", "--json"],
+        &["replay", "--step"],
+        &["explain"],
+        &["draw", "--html", text(&page)],
+    ] {
         let expected =
             "1 input was refused, a bug of the program that recorded: --shrink misuse finds";
-        refused(&[&["replay", text(&trace)], arguments].concat(), 1, expected);
+        refused(&[arguments, &[text(&trace)]].concat(), 1, expected);
     }
 }
 
