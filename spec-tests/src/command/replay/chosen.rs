@@ -79,6 +79,11 @@ impl Chosen {
         Self { trace: trace.to_owned(), ..self.clone() }
     }
 
+    /// Whether times are left out.
+    pub(super) fn is_part(&self) -> bool {
+        self.from.is_some() || self.to.is_some()
+    }
+
     /// The clock of a trace with this origin, which starts then.
     pub(super) fn clock(&self, origin: i64, start: Instant) -> Clock {
         Clock::from(origin, start, self.utc_offset.unwrap_or_default())

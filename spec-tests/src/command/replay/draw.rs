@@ -94,22 +94,37 @@ fn read(
     has_servers: bool,
 ) -> Result<(Drawn, bool), Failure> {
     let mut trace = Played::of(chosen, path, source)?;
-    let mut collector = Collector::new(trace.reader.pool());
-    if is_whole {
-        collector = collector.whole();
-    }
-    let good = trace.each(|view, _| {
-        collector.add(view);
+    trace.ends_with_part = true;
+    let begin = |pool: &_| {
+        let collector = Collector::new(pool);
+        if is_whole { collector.whole() } else { collector }
+    };
+    let mut collector = begin(trace.reader.pool());
+    let mut has_begun = chosen.from.is_none();
+    let good = trace.each(|view, part| {
+        if has_begun {
+            collector.add(view);
+        } else if part.contains(view.pool.now()) {
+            // What this step made of the pool is where the picture begins.
+            (collector, has_begun) = (begin(view.pool), true);
+        }
         Ok(())
     })?;
+    trace.expect_inside()?;
     let good = trace.end() && good;
     let (reader, clock) = (&trace.reader, trace.part.clock);
     let header = reader.header();
+    let mut title = Title::from(header);
+    title.is_new &= chosen.from.is_none();
     let mut picture = collector.finish(reader, clock, chosen.server(header));
+    let time = picture.time();
     if let Some(history) = chosen.topology.as_ref().filter(|_| has_servers) {
         picture = picture.with_servers(&History::clone(history).on_clock(header.origin), clock);
+        if chosen.is_part() {
+            picture.shown = Some(time);
+        }
     }
-    Ok((Drawn { path: path.to_owned(), picture, title: header.into() }, good))
+    Ok((Drawn { path: path.to_owned(), picture, title }, good))
 }
 
 /// Draws a complete trace as a page, and returns the number of steps.

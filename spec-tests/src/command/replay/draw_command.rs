@@ -70,6 +70,8 @@ fn of_traces(given: &mut Arguments, out: &mut impl Write) -> Result<bool, Failur
         ("--beside", given.beside.is_some()),
         ("--perfetto", given.perfetto.is_some()),
         ("--until", given.chosen.until.is_some()),
+        ("--from", given.chosen.from.is_some()),
+        ("--to", given.chosen.to.is_some()),
     ])?;
     let good = given.chosen.load(&sources)?;
     let drawn = match (sources.pools.as_slice(), &given.html) {

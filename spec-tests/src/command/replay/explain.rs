@@ -152,21 +152,14 @@ fn of_pool(
     let server = chosen.server(trace.reader.header());
     let story = |&waiter| (waiter, Story::new(waiter, clock, server.clone()));
     let mut stories: Vec<_> = given.waiter.iter().map(story).collect();
-    let (mut is_inside, start) = (false, trace.reader.header().start);
-    let mut end = start;
     let mut good = trace.each(|view, part| {
-        let counts = part.contains(view.step.at);
-        (is_inside, end) = (is_inside || counts, view.step.at);
-        analysis.add(view, counts);
+        analysis.add(view, part.contains(view.step.at));
         stories.iter_mut().for_each(|(_, story)| story.add(view));
         Ok(())
     })?;
     // Of several pools, some may have been at rest.
-    if is_alone && !is_inside && (chosen.from.is_some() || chosen.to.is_some()) {
-        let [start, end] = [start, end].map(|time| clock.both(time));
-        return Err(at(path)(format!(
-            "nothing happened in that time: the trace is from {start} to {end}"
-        )));
+    if is_alone {
+        trace.expect_inside()?;
     }
     let mut screen = Screen::new(given.all);
     for (waiter, story) in &stories {

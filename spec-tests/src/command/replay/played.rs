@@ -19,6 +19,10 @@ pub(super) struct Played<'a, R> {
     pub(super) has_met: bool,
     /// The rest cannot be read, or differs.
     pub(super) is_cut: bool,
+    /// Nothing after the part is needed.
+    pub(super) ends_with_part: bool,
+    /// A step was in the part.
+    is_inside: bool,
     chosen: &'a Chosen,
     path: &'a Path,
     refused: u64,
@@ -34,7 +38,9 @@ impl<'a, R: Read> Played<'a, R> {
     pub(super) fn of(chosen: &'a Chosen, path: &'a Path, source: R) -> Result<Self, Failure> {
         let reader = StepReader::new(source).map_err(at(path))?;
         let part = chosen.part(chosen.clock(reader.header().origin, reader.header().start))?;
-        Ok(Self { reader, part, has_met: false, is_cut: false, chosen, path, refused: 0 })
+        let (has_met, is_cut, ends_with_part, is_inside) = (false, false, false, false);
+        let refused = 0;
+        Ok(Self { reader, part, has_met, is_cut, ends_with_part, is_inside, chosen, path, refused })
     }
 
     /// Passes the steps on; returns whether they are as they were recorded.
@@ -42,19 +48,32 @@ impl<'a, R: Read> Played<'a, R> {
         &mut self,
         mut show: impl FnMut(&View<'_>, &Part) -> io::Result<()>,
     ) -> Result<bool, Failure> {
-        let Self { reader, part, has_met, refused, .. } = self;
+        let Self { reader, part, has_met, refused, is_inside, .. } = self;
         let mut shown = Ok(());
         let outcome = reader.each(|view| {
             *refused += u64::from(view.step.refused);
             *has_met = part.until.as_ref().is_some_and(|until| until.holds_for(view));
             shown = show(view, part);
-            let stops = shown.is_err() || *has_met;
+            let is_after = *is_inside && !part.contains(view.pool.now());
+            *is_inside |= part.contains(view.pool.now());
+            let stops = shown.is_err() || *has_met || (self.ends_with_part && is_after);
             if stops { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });
         shown?;
         let Err(error) = outcome else { return Ok(true) };
         self.is_cut = true;
         self.chosen.ended_early(self.path, error)
+    }
+
+    /// It is an error if nothing happened in the part.
+    pub(super) fn expect_inside(&self) -> Result<(), Failure> {
+        if self.is_inside || !self.chosen.is_part() {
+            return Ok(());
+        }
+        let times = [self.reader.header().start, self.reader.pool().now()];
+        let [start, end] = times.map(|time| self.part.clock.both(time));
+        let said = format!("nothing happened in that time: the trace is from {start} to {end}");
+        Err(at(self.path)(said))
     }
 
     /// Says what is wrong besides; returns whether nothing is.
