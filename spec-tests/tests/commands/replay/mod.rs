@@ -155,6 +155,8 @@ fn a_part_of_a_trace_is_drawn() {
     let trace = folder.record("a.bson", "--case too-small");
     let page = folder.path("page.html");
     let part = |from, to| ["draw", text(&trace), "--html", text(&page), "--from", from, "--to", to];
+    let until = good(&["draw", text(&trace), "--html", text(&page), "--until", "step=100"]);
+    assert!(until.starts_with("100 steps drawn in "), "{until}");
     let told = good(&part("12.9", "03:07:13.9"));
     let steps = told.split(' ').next().and_then(|steps| steps.parse::<u64>().ok());
     assert!(steps.is_some_and(|steps| (1_000..10_000).contains(&steps)), "{told}");

@@ -376,6 +376,7 @@ fn what_means_nothing_is_refused() {
         ("replay", &["--json"]),
         ("explain", &["--until", "step=3"]),
         ("explain", &["--leaks"]),
+        ("draw", &["--from", "1", "--html", text(&out)]),
         ("predict", &["--what-if", "maxPoolSize=2"]),
     ] {
         let expected = "is for one pool: name its trace, and that of the topology";
