@@ -236,17 +236,12 @@ fn failures_and_clears_name_the_change_that_they_follow() {
         "because a.example.com:27017 became Unknown: hello: timed out after 10s, at 03:07:12.000";
     assert!(clear.contains(because), "{clear}");
     let line = told(A, &["--clears"]);
-    assert!(
-        line.contains("(hello: timed out after 10s), because a.example.com:27017 became Unknown"),
-        "{line}"
-    );
+    assert!(line.contains("10s), because a.example.com:27017 became Unknown"), "{line}");
 
     let elected = "b.example.com:27017 became RSPrimary of rs0, round trip 1.38ms, tags dc: sf at 03:07:12.600";
     let timed_out = told(B, &[]);
-    assert!(
-        timed_out.contains(&format!("follows a change of the topology: {elected}")),
-        "{timed_out}"
-    );
+    let follows = format!("follows a change of the topology: {elected}");
+    assert!(timed_out.contains(&follows), "{timed_out}");
     let wait = told(B, &["--waiter", "15"]);
     assert!(
         wait.contains("topology b.example.com:27017 became RSPrimary of rs0, round trip 1.38ms, tags dc: sf, 21.6 ms before"),
