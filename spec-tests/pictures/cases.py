@@ -27,7 +27,7 @@ def words(text):
 def too_small(browser, drawer, screenshots):
     """Why a request waited, with the limit, the requests ahead and the holders."""
     page, trace = open_case(browser, drawer, "too-small")
-    told = words(drawer.run("replay", trace, "--explain", "--waiter", "12603"))
+    told = words(drawer.run("explain", trace, "--waiter", "12603"))
     page.search("12603")
     story = words(page.story())
     waited, ahead = re.search(r"timed out after (.*?): ", told)[1], re.search(r"(\d+) requests were ahead", told)[1]
@@ -46,7 +46,7 @@ def too_small(browser, drawer, screenshots):
             assert abs(milliseconds(mine) / milliseconds(theirs) - 1) < 0.01, (mine, theirs, connection)
     browser.screenshot(screenshots / "waited.png")
     # The percentiles and the counts are those of the summary.
-    summary = words(drawer.run("replay", trace, "--explain"))
+    summary = words(drawer.run("explain", trace))
     page.browser.press("escape")
     percentiles(page, summary)
     page.browser.press("0", "s")
@@ -83,10 +83,10 @@ def wall_clock(page):
 def leak(browser, drawer, screenshots):
     """A leak is said, marked, walked to and found."""
     page, trace = open_case(browser, drawer, "leak")
-    told = drawer.run("replay", trace, "--leaks")
+    told = drawer.run("explain", trace, "--leaks")
     count, first = re.match(r"(\d+) look leaked", told)[1], re.search(r"(c\d+) +by (w\d+)", told)
     assert f"{count} connections look leaked" in page.text("#verdict"), page.text("#verdict")
-    percentiles(page, words(drawer.run("replay", trace, "--explain")))
+    percentiles(page, words(drawer.run("explain", trace)))
     page.follow("look leaked", "#verdict")
     assert page.heading().startswith("c") and "looks leaked" in page.heading(), page.heading()
     page.search("looks leaked")
@@ -129,7 +129,7 @@ def by_place(page, leaks):
 def cleared(browser, drawer, screenshots):
     """What a clear did, as --clear says it; and why connections were closed."""
     page, trace = open_case(browser, drawer, "cleared")
-    told = words(drawer.run("replay", trace, "--clear", "1"))
+    told = words(drawer.run("explain", trace, "--clear", "1"))
     page.search("clear")
     assert page.heading().startswith("Clear "), page.heading()
     assert told in words(page.story()), (told, page.story())
@@ -146,7 +146,7 @@ def storm(browser, drawer, screenshots):
     """Waits for a connection of their own, and the worst of all."""
     page, trace = open_case(browser, drawer, "storm")
     assert "mostly in the way: maxConnecting." in page.text("#verdict"), page.text("#verdict")
-    told = drawer.run("replay", trace, "--slowest", "3")
+    told = drawer.run("explain", trace, "--slowest", "3")
     worst = re.findall(r"^  (w\d+) +([\d.]+ m?s)", told, re.MULTILINE)
     assert len(worst) == 3, told
     listed = re.findall(r"^(w\d+) ([\d.]+ m?s)", page.story().partition("longest waits")[2], re.MULTILINE)

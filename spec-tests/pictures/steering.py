@@ -8,7 +8,7 @@ from page import Page, eventually
 
 def check(browser, drawer, screenshots):
     page = Page(browser, drawer.draw("steered", *TRACES["small"]))
-    summary = drawer.run("replay", drawer.folder / "steered.bson", "--explain")
+    summary = drawer.run("explain", drawer.folder / "steered.bson")
     page.requests = re.search(r"^requests +([\d,]+):", summary, re.MULTILINE)[1]
     browser.prefer("light")
     for part in [zoom, move, hover, pin, mark, escape, find, zoom_around, walk, legend, measure, links, axis, keys]:

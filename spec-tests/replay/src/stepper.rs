@@ -5,7 +5,7 @@ use std::io::{self, BufRead, Write};
 use cenote_core::pool::PoolState;
 use cenote_core::trace::{Step, Traced};
 
-use super::clock::{Clock, UtcOffset};
+use super::clock::Clock;
 use super::condition::Condition;
 use super::history::{History, feed};
 use super::holders::{Activity, Holders};
@@ -24,8 +24,9 @@ waiters       each request that waits (w)
 help          this (h)
 quit          quit (q)";
 
-/// A position in a history, and the pool and its holders at that position.
-struct Stepper<'a> {
+/// A position in the history of a pool, and the pool and its holders at that position.
+#[derive(Debug)]
+pub struct Stepper<'a> {
     history: &'a History,
     clock: Clock,
     /// Clones of both at regular positions, so that going back does not need a replay from the start.
@@ -49,22 +50,6 @@ pub trait Steps {
     ///
     /// I/O errors of the output.
     fn answer(&mut self, command: &str, argument: &str, out: &mut impl Write) -> io::Result<()>;
-}
-
-/// Steps through the trace of a pool as [`converse`] does. Wall-clock times have this offset from UTC.
-///
-/// # Errors
-///
-/// I/O errors of the input and the output.
-pub fn run(
-    history: &History,
-    offset: UtcOffset,
-    commands: impl BufRead,
-    out: impl Write,
-    prompt: bool,
-) -> io::Result<()> {
-    let mut stepper = Stepper::new(history, Clock::new(&history.header, offset));
-    converse(&mut stepper, commands, out, prompt)
 }
 
 /// Reads commands, one per line, and answers each until the input ends. `prompt` is for interactive
@@ -128,7 +113,8 @@ impl Steps for Stepper<'_> {
 }
 
 impl<'a> Stepper<'a> {
-    fn new(history: &'a History, clock: Clock) -> Self {
+    /// Begins before the first step; wall-clock times are those of the clock.
+    pub fn new(history: &'a History, clock: Clock) -> Self {
         let pool = history.pool();
         let holders = Holders::of(&pool);
         let keyframes = vec![(pool.clone(), holders.clone())];

@@ -54,6 +54,12 @@ pub(super) fn first_line(path: &Path) -> Result<String, Failure> {
     Ok(first.transpose().map_err(at(path))?.unwrap_or_default())
 }
 
+/// Refuses the first of these options that is given; each has its name, and whether it is.
+pub(super) fn expect_none(options: &[(&str, bool)], why: &str) -> Result<(), Failure> {
+    let given = options.iter().find(|(_, is_given)| *is_given);
+    given.map_or(Ok(()), |(option, _)| Err(format!("{option} {why}").into()))
+}
+
 /// An error with the file that it is about.
 pub(super) fn at<E: Display>(path: &Path) -> impl Fn(E) -> Failure {
     move |error| format!("{}: {error}", path.display()).into()

@@ -58,9 +58,9 @@ enum Command {
     #[cfg(all(unix, feature = "top"))]
     Top(top::Arguments),
     /// Why did check-outs wait or fail? By the events or the log of any driver's pool, or a trace
-    Explain(replay::explain_command::Arguments),
+    Explain(replay::explain::Arguments),
     /// What would other options have done, and which keep a goal? By the events or the log of any driver's pool, or a trace
-    Predict(replay::predict_command::Arguments),
+    Predict(replay::predict::Arguments),
     /// What did the pool do, step by step? Verify, filter, compare and shrink traces
     Replay(Box<replay::Arguments>),
     /// What does it look like? A picture of a trace, for any browser
@@ -90,9 +90,9 @@ pub fn main() -> ExitCode {
         Command::Run(arguments) => run::run(&arguments),
         #[cfg(all(unix, feature = "top"))]
         Command::Top(arguments) => top::run(&arguments),
-        Command::Explain(arguments) => replay::explain_command::run(arguments),
-        Command::Predict(arguments) => replay::predict_command::run(arguments),
-        Command::Replay(arguments) => replay::replay(*arguments),
+        Command::Explain(arguments) => replay::explain::run(arguments),
+        Command::Predict(arguments) => replay::predict::run(&arguments),
+        Command::Replay(arguments) => replay::run(*arguments),
         Command::Draw(arguments) => replay::draw_command::run(arguments),
         Command::Record(arguments) => record::run(&arguments),
         Command::Check(arguments) => check::run(&arguments),

@@ -150,16 +150,6 @@ fn what_cannot_be_explained_is_said() {
 }
 
 #[test]
-fn a_trace_is_explained_as_replay_does() {
-    let folder = tempdir().unwrap();
-    let [trace, _] = incident(&folder, "leak");
-    assert_eq!(good(&["explain", &trace]), good(&["replay", &trace, "--explain"]));
-    let one = ["explain", &trace, "--waiter", "1", "--to", "1"];
-    assert!(good(&one).starts_with("w1 "), "{}", good(&one));
-    assert_eq!(good(&["explain", &trace, "--leaks"]), good(&["replay", &trace, "--leaks"]));
-}
-
-#[test]
 fn standard_input_is_read_as_a_file_is() {
     let folder = tempdir().unwrap();
     let [trace, events] = incident(&folder, "leak");

@@ -566,7 +566,7 @@ fn a_failover_is_recorded_as_one_story() {
             .iter()
             .try_fold(story, |rest, event| rest.split_once(event.as_str()).map(|(_, rest)| rest));
         assert!(rest.is_some(), "{story}");
-        let explained = good(&["replay", traces.to_str().unwrap(), "--explain"]);
+        let explained = good(&["explain", traces.to_str().unwrap()]);
         assert!(explained.contains("\nwaits      "), "{explained}");
     }
 }

@@ -1,10 +1,8 @@
-//! Explains waits: what each request waited for, why check-outs failed, which connections leaked, and what
-//! a clear did.
+//! Explains waits: what each request waited for, which connections leaked, and what a clear did.
 
 mod analysis;
 mod clears;
 mod events;
-mod failures;
 mod json;
 mod leaks;
 mod stages;
@@ -16,7 +14,6 @@ mod wait;
 pub use analysis::{Analysis, Use};
 pub use events::{POOLS, explain_events};
 pub(crate) use events::{ToldLife, ToldPool, ToldRequest, read_events};
-pub use failures::Explainer;
 pub use story::Story;
 pub use summary::Findings;
 pub use wait::{Counts, Failure, Obstacle, Outcome, Wait};

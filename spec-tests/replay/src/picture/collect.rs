@@ -85,7 +85,8 @@ impl Collector {
             let waiting = self.analysis.still_waiting(view.holders, end, counts);
             self.abandon(&waiting);
         }
-        (self.picture.end, self.picture.steps) = (now, view.step.number);
+        self.picture.end = now;
+        self.picture.steps += 1;
         let clears = self.analysis.clear_count();
         self.analysis.add(view, true);
         if is_new {

@@ -32,7 +32,7 @@ pub struct Picture {
     pub(super) texts: Vec<String>,
     /// What each clear did, by number from 1.
     pub(super) clears: Vec<String>,
-    /// What happened, as `--explain` says it.
+    /// What happened, as `cenote explain` says it.
     pub(super) summary: String,
     /// Faults that were injected while the trace was recorded; the trace does not contain them.
     pub faults: Vec<Fault>,

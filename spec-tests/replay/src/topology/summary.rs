@@ -43,7 +43,7 @@ pub fn summary(history: &History, clock: &Clock, at_most: usize) -> String {
     }
     let more = history.changes.len().saturating_sub(at_most);
     if more > 0 {
-        let _ = writeln!(text, "  and {more} more: without --explain all are printed");
+        let _ = writeln!(text, "  and {more} more: `cenote replay` prints all");
     }
     text
 }

@@ -11,8 +11,9 @@ use cenote_replay::step_reader::StepReader;
 use cenote_replay::text::counted;
 use cenote_replay::topology::History;
 
+use super::chosen::Chosen;
+use super::draw_command::Arguments;
 use super::played::Played;
-use super::{Arguments, topology};
 use crate::command::Failure;
 use crate::command::input::{at, open};
 use crate::command::output::{printable, shown};
@@ -22,19 +23,24 @@ const KEYS: &str =
     "open it in a browser: `n` goes to the next failure, `e` explains, `?` lists the keys";
 
 /// Draws the trace, and prints the path of the result.
-pub(super) fn draw(arguments: &Arguments, out: &mut impl Write) -> Result<bool, Failure> {
-    let (drawn, mut good) = read(arguments, &arguments.trace)?;
+pub(super) fn draw_pool(
+    given: &Arguments,
+    chosen: &Chosen,
+    out: &mut impl Write,
+) -> Result<bool, Failure> {
+    let read = |path| read(chosen, open(path)?, path, given.perfetto.is_some(), true);
+    let (drawn, mut good) = read(&chosen.trace)?;
     let steps = drawn.picture.steps;
-    if let (Some(html), Some(other)) = (&arguments.html, &arguments.beside) {
-        let (other, is_good) = read(arguments, other)?;
+    if let (Some(html), Some(other)) = (&given.html, &given.beside) {
+        let (other, is_good) = read(other)?;
         good &= is_good;
         create(html, |file| picture::beside(&[drawn.named(), other.named()], file))?;
         tell_drawn(&format!("{steps} steps beside {}", other.picture.steps), html, out)?;
-    } else if let Some(html) = &arguments.html {
+    } else if let Some(html) = &given.html {
         create(html, |file| picture::html(&drawn.picture, &drawn.title, file))?;
         tell_drawn(&format!("{steps} steps"), html, out)?;
     }
-    if let Some(path) = &arguments.perfetto {
+    if let Some(path) = &given.perfetto {
         let is_packed = path.extension().is_some_and(|extension| extension == "gz");
         let write = if is_packed { picture::packed_perfetto } else { picture::perfetto };
         create(path, |file| write(&drawn.picture, &drawn.title, file))?;
@@ -45,13 +51,13 @@ pub(super) fn draw(arguments: &Arguments, out: &mut impl Write) -> Result<bool, 
 
 /// Draws the trace beside another one with this name, which is in memory.
 pub(super) fn draw_beside(
-    arguments: &Arguments,
+    chosen: &Chosen,
     other: &[u8],
     name: &str,
     html: &Path,
 ) -> Result<(), Failure> {
-    let (drawn, _) = read(arguments, &arguments.trace)?;
-    let other = read_from(arguments, other, Path::new(name))?.0;
+    let (drawn, _) = read(chosen, open(&chosen.trace)?, &chosen.trace, false, true)?;
+    let (other, _) = read(chosen, other, Path::new(name), false, true)?;
     create(html, |file| picture::beside(&[drawn.named(), other.named()], file))
 }
 
@@ -78,34 +84,47 @@ impl Drawn {
     }
 }
 
-/// Reads a trace as far as the arguments say; returns also whether it is as it should be.
-fn read(arguments: &Arguments, path: &Path) -> Result<(Drawn, bool), Failure> {
-    read_from(arguments, open(path)?, path)
-}
-
-fn read_from(
-    arguments: &Arguments,
+/// Reads a trace as far as it was chosen, with the servers of its client above it if they are known and wanted; returns also
+/// whether it is as it should be.
+fn read(
+    chosen: &Chosen,
     source: impl Read,
     path: &Path,
+    is_whole: bool,
+    has_servers: bool,
 ) -> Result<(Drawn, bool), Failure> {
-    let mut trace = Played::of(arguments, path, source)?;
-    let mut collector = Collector::new(trace.reader.pool());
-    if arguments.perfetto.is_some() {
-        collector = collector.whole();
-    }
-    let good = trace.each(|view, _| {
-        collector.add(view);
+    let mut trace = Played::of(chosen, path, source)?;
+    trace.ends_with_part = true;
+    let begin = |pool: &_| {
+        let collector = Collector::new(pool);
+        if is_whole { collector.whole() } else { collector }
+    };
+    let mut collector = begin(trace.reader.pool());
+    let mut has_begun = chosen.from.is_none();
+    let good = trace.each(|view, part| {
+        if has_begun {
+            collector.add(view);
+        } else if part.contains(view.pool.now()) {
+            // What this step made of the pool is where the picture begins.
+            (collector, has_begun) = (begin(view.pool), true);
+        }
         Ok(())
     })?;
+    trace.expect_inside()?;
     let good = trace.end() && good;
     let (reader, clock) = (&trace.reader, trace.part.clock);
     let header = reader.header();
-    let server = arguments.server(header);
-    let mut picture = collector.finish(reader, clock, server);
-    if let Some(history) = arguments.topology.as_ref().filter(|_| arguments.html.is_some()) {
+    let mut title = Title::from(header);
+    title.is_new &= chosen.from.is_none();
+    let mut picture = collector.finish(reader, clock, chosen.server(header));
+    let time = picture.time();
+    if let Some(history) = chosen.topology.as_ref().filter(|_| has_servers) {
         picture = picture.with_servers(&History::clone(history).on_clock(header.origin), clock);
+        if chosen.is_part() {
+            picture.shown = Some(time);
+        }
     }
-    Ok((Drawn { path: path.to_owned(), picture, title: header.into() }, good))
+    Ok((Drawn { path: path.to_owned(), picture, title }, good))
 }
 
 /// Draws a complete trace as a page, and returns the number of steps.
@@ -153,11 +172,7 @@ pub(super) fn draw_events(path: &Path, html: &Path, out: &mut impl Write) -> Res
         let address = title.address.as_deref().unwrap_or_default();
         (format!("pool of {}", printable(address)), picture, title)
     });
-    let named: Vec<_> = named.collect();
-    match named.as_slice() {
-        [(_, picture, title)] => create(html, |file| picture::html(picture, title, file))?,
-        all => create(html, |file| picture::stacked(all, file))?,
-    }
+    create_all(html, &named.collect::<Vec<_>>())?;
     let events = pools.iter().map(|(picture, _)| picture.steps).sum::<u64>();
     if others > 0 {
         let others = counted(others as u64, "other pool", "other pools");
@@ -167,29 +182,19 @@ pub(super) fn draw_events(path: &Path, html: &Path, out: &mut impl Write) -> Res
     Ok(tell_drawn(&format!("{events} events"), html, out)?)
 }
 
-/// Draws the servers of a client.
-pub(super) fn draw_topology(arguments: &Arguments, out: &mut impl Write) -> Result<bool, Failure> {
-    let (history, good) = topology::load(arguments)?;
-    let drawn = of_topology(arguments, &history);
-    if let Some(path) = &arguments.html {
-        create(path, |file| picture::html(&drawn.picture, &drawn.title, file))?;
-        tell_drawn(&format!("{} steps", history.steps), path, out)?;
-    }
-    Ok(good)
-}
-
 /// Draws the servers of a client above its pools, with the same time in view.
 pub(super) fn draw_client(
-    arguments: &Arguments,
+    chosen: &Chosen,
     pools: &[PathBuf],
+    html: &Path,
     out: &mut impl Write,
 ) -> Result<bool, Failure> {
-    let topology = arguments.topology.as_ref().map(|history| of_topology(arguments, history));
+    let topology = chosen.topology.as_ref().map(|history| of_topology(chosen, history));
     let mut good = true;
     let mut all: Vec<_> = topology.into_iter().collect();
     for pool in pools {
         // Its servers have a page of their own.
-        let (drawn, is_good) = read(&Arguments { html: None, ..arguments.of_pool(pool) }, pool)?;
+        let (drawn, is_good) = read(&chosen.of(pool), open(pool)?, pool, false, false)?;
         good &= is_good;
         all.push(drawn);
     }
@@ -202,17 +207,26 @@ pub(super) fn draw_client(
         let own = |at: i128| u64::try_from((at - zero(drawn)).max(0)).unwrap_or(u64::MAX);
         drawn.picture.shown = start.map(own).zip(end.map(own));
     }
-    let named: Vec<_> = all.iter().map(Drawn::of_server).collect();
-    if let Some(path) = &arguments.html {
-        create(path, |file| picture::stacked(&named, file))?;
-        tell_drawn(&format!("{} traces", named.len()), path, out)?;
-    }
+    create_all(html, &all.iter().map(Drawn::of_server).collect::<Vec<_>>())?;
+    let what = match all.as_slice() {
+        [one] => format!("{} steps", one.picture.steps),
+        all => format!("{} traces", all.len()),
+    };
+    tell_drawn(&what, html, out)?;
     Ok(good)
 }
 
-fn of_topology(arguments: &Arguments, history: &History) -> Drawn {
+/// One picture, or several below each other.
+fn create_all(path: &Path, named: &[(String, &Picture, &Title)]) -> Result<(), Failure> {
+    create(path, |file| match named {
+        [(_, picture, title)] => picture::html(picture, title, file),
+        all => picture::stacked(all, file),
+    })
+}
+
+fn of_topology(chosen: &Chosen, history: &History) -> Drawn {
     let header = &history.header;
-    let picture = Picture::of_topology(history, topology::clock(arguments, header));
+    let picture = Picture::of_topology(history, chosen.clock(header.origin, header.start));
     let (program, origin) = (header.program.clone(), header.origin);
     let title = Title { program, origin, is_new: true, ..Title::default() };
     Drawn { path: PathBuf::new(), picture, title }

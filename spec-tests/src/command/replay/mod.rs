@@ -1,67 +1,53 @@
-//! `cenote replay TRACE`
+//! `cenote replay TRACE`, and the other commands that replay traces.
 
 mod arguments;
+mod chosen;
 mod draw;
 pub(super) mod draw_command;
-mod explain;
-pub(super) mod explain_command;
+pub(super) mod explain;
 mod played;
-pub(super) mod predict_command;
+pub(super) mod predict;
+mod predict_json;
+mod predict_text;
 mod print;
 mod several;
 mod sources;
 mod timeline;
 mod topology;
-mod what_if;
 
 use std::fs::File;
-use std::io::{self, BufWriter, IsTerminal as _, Write};
+use std::io::{self, BufWriter, IsTerminal as _, StdoutLock, Write};
 use std::path::Path;
-use std::sync::Arc;
 
 use cenote_core::trace::TraceError;
-use cenote_replay::clock::Clock;
 use cenote_replay::diff::{Difference, diff};
 use cenote_replay::history::History;
 use cenote_replay::shrink::{self, Property};
-use cenote_replay::stepper;
+use cenote_replay::stepper::{Stepper, Steps, converse};
 
 use super::Failure;
 use super::input::{Source, at, open};
 use super::output::{has_seen_enough, shown, tell};
 
 pub(super) use self::arguments::Arguments;
-use self::draw::draw;
+use self::chosen::Chosen;
 pub(super) use self::draw::page;
-use self::explain::explain;
 use self::played::none_refused;
 use self::print::{print, verify};
 use self::sources::Sources;
 
-/// `cenote replay`: also, for one release, what other commands do now.
-pub(super) fn replay(arguments: Arguments) -> Result<bool, Failure> {
-    let moved = arguments.moved_to();
-    let good = run(arguments)?;
-    if let Some(command) = moved.filter(|_| good) {
-        tell(format_args!("cenote: that is `{command}` now; the next release has it there alone"));
-    }
-    Ok(good)
-}
-
-/// Replays a trace as the arguments say.
-pub(super) fn run(arguments: Arguments) -> Result<bool, Failure> {
+/// Replays traces as the arguments say.
+pub(super) fn run(mut arguments: Arguments) -> Result<bool, Failure> {
     arguments.check_files()?;
-    let mut out = BufWriter::new(io::stdout().lock());
-    let outcome = run_on(arguments, &mut out);
-    without_closed_pipe(outcome, &mut out)
+    printed(|out| run_on(&mut arguments, out))
 }
 
-/// A reader that has seen enough is no failure.
-fn without_closed_pipe(
-    outcome: Result<bool, Failure>,
-    out: &mut impl Write,
+/// Prints to standard output. A reader that has seen enough is no failure.
+fn printed(
+    print: impl FnOnce(&mut BufWriter<StdoutLock<'static>>) -> Result<bool, Failure>,
 ) -> Result<bool, Failure> {
-    let outcome = outcome.and_then(|good| {
+    let mut out = BufWriter::new(io::stdout().lock());
+    let outcome = print(&mut out).and_then(|good| {
         out.flush()?;
         Ok(good)
     });
@@ -78,89 +64,64 @@ fn without_closed_pipe(
 }
 
 /// On the trace of a topology, on the traces of several pools, or on that of one pool.
-fn run_on(mut arguments: Arguments, out: &mut impl Write) -> Result<bool, Failure> {
+fn run_on(arguments: &mut Arguments, out: &mut impl Write) -> Result<bool, Failure> {
     let sources = Sources::find(&arguments.traces)?;
+    arguments.check(&sources)?;
     let is_whole = arguments.diff.as_ref().is_some_and(|other| other.is_dir());
-    let mut good = true;
-    if let Some(topology) = &sources.topology {
-        arguments.trace.clone_from(topology);
-        if sources.pools.is_empty() && !is_whole {
-            return topology::run(&arguments, out);
-        }
-        let (history, agrees) = topology::load(&arguments)?;
-        arguments.topology = Some(Arc::new(history));
-        good = agrees;
+    if let (Some(topology), true, false) = (&sources.topology, sources.pools.is_empty(), is_whole) {
+        arguments.chosen.trace.clone_from(topology);
+        return topology::run(arguments, out);
     }
+    let good = arguments.chosen.load(&sources)?;
     if let ([pool], false) = (sources.pools.as_slice(), is_whole) {
-        let arguments = arguments.of_pool(pool);
-        return Ok(of_pool(&arguments, out)? && good);
+        arguments.chosen.trace.clone_from(pool);
+        return Ok(of_pool(arguments, out)? && good);
     }
-    Ok(several::run(&arguments, &sources, good, out)? && good)
+    Ok(several::run(arguments, &sources, good, out)? && good)
 }
 
 fn of_pool(arguments: &Arguments, out: &mut impl Write) -> Result<bool, Failure> {
-    if arguments.what_if.is_some() || arguments.advise.is_some() {
-        what_if::run(arguments, out)
-    } else if let Some(other) = &arguments.diff {
-        compare(arguments, other, diff, out)
+    if let Some(other) = &arguments.diff {
+        compare(&arguments.chosen, other, diff, out)
     } else if let Some(property) = &arguments.shrink {
         shrink(arguments, property, out)
     } else if arguments.step {
-        step(arguments, out)
-    } else if arguments.html.is_some() || arguments.perfetto.is_some() {
-        draw(arguments, out)
-    } else if arguments.explains() {
-        explain(arguments, out)
-    } else if arguments.quiet && arguments.until.is_none() {
+        step(&arguments.chosen, out)
+    } else if arguments.quiet && arguments.chosen.until.is_none() {
         verify(arguments, out)
     } else {
         print(arguments, out)
     }
 }
 
-/// Good enough with `--lenient`; a difference is not good, and anything else is unreadable.
-fn ended_early(arguments: &Arguments, path: &Path, error: TraceError) -> Result<bool, Failure> {
-    if error.is_difference() || arguments.lenient {
-        tell(format_args!("cenote: {}: {error}", path.display()));
-        return Ok(!error.is_difference());
-    }
-    Err(at(path)(error))
-}
-
-/// A complete trace, as far as it is usable, and whether it is as it should be.
-fn read<T>(
-    arguments: &Arguments,
-    read: impl FnOnce(Source) -> Result<(T, Option<TraceError>), TraceError>,
-) -> Result<(T, bool), Failure> {
-    let path = &arguments.trace;
-    let (whole, problem) = read(open(path)?).map_err(at(path))?;
-    let good = problem.map_or(Ok(true), |error| ended_early(arguments, path, error))?;
-    Ok((whole, good))
-}
-
-fn step(arguments: &Arguments, out: &mut impl Write) -> Result<bool, Failure> {
-    let (history, good) = read(arguments, History::read)?;
+fn step(chosen: &Chosen, out: &mut impl Write) -> Result<bool, Failure> {
+    let (history, good) = chosen.read(History::read)?;
     if !good {
         return Ok(false);
     }
+    let clock = chosen.clock(history.header.origin, history.header.start);
+    by_hand(&mut Stepper::new(&history, clock), out)?;
+    Ok(none_refused(&chosen.trace, history.refused()))
+}
+
+/// Goes through steps as standard input says.
+fn by_hand(steps: &mut impl Steps, out: &mut impl Write) -> io::Result<()> {
     let commands = io::stdin();
     let prompt = commands.is_terminal() && io::stdout().is_terminal();
-    stepper::run(&history, arguments.utc_offset, commands.lock(), &mut *out, prompt)?;
-    out.flush()?;
-    Ok(none_refused(&arguments.trace, history.refused()))
+    converse(steps, commands.lock(), out, prompt)
 }
 
 /// Prints how many steps the trace has in common with another, and what comes then.
 fn compare(
-    arguments: &Arguments,
+    chosen: &Chosen,
     other: &Path,
     diff: impl FnOnce(Source, Source) -> Result<Difference, (usize, TraceError)>,
     out: &mut impl Write,
 ) -> Result<bool, Failure> {
-    let paths = [arguments.trace.as_path(), other];
+    let paths = [chosen.trace.as_path(), other];
     let difference = match diff(open(paths[0])?, open(paths[1])?) {
         Ok(difference) => difference,
-        Err((which, error)) => return ended_early(arguments, paths[which], error),
+        Err((which, error)) => return chosen.ended_early(paths[which], error),
     };
     writeln!(out, "{} steps are the same", difference.same)?;
     difference.lines.iter().try_for_each(|line| writeln!(out, "{line}"))?;
@@ -172,14 +133,15 @@ fn shrink(
     property: &Property,
     out: &mut impl Write,
 ) -> Result<bool, Failure> {
-    let (history, good) = read(arguments, History::read)?;
+    let chosen = &arguments.chosen;
+    let (history, good) = chosen.read(History::read)?;
     if !good {
         return Ok(false);
     }
-    let clock = Clock::new(&history.header, arguments.utc_offset);
-    let property = &property.clone().resolve(&clock).map_err(at(&arguments.trace))?;
+    let clock = chosen.clock(history.header.origin, history.header.start);
+    let property = &property.clone().resolve(&clock).map_err(at(&chosen.trace))?;
     let Some(shrunk) = shrink::shrink(&history, property) else {
-        let trace = arguments.trace.display();
+        let trace = chosen.trace.display();
         tell(format_args!("cenote: {trace}: the trace does not show {property}"));
         return Ok(false);
     };

@@ -6,20 +6,19 @@ use cenote_core::address::ServerAddress;
 use cenote_core::pool::{Action, Instant, WithoutEvents};
 use cenote_core::trace::{Replay, StageRecord, TraceHeader, Traced};
 use cenote_replay::clock::Clock;
-use cenote_replay::explain::Explainer;
 use cenote_replay::filter::Filter;
 use cenote_replay::step_reader::View;
 use cenote_replay::text::counted;
 use cenote_replay::{json, text};
 
+use super::Arguments;
 use super::played::{Played, none_refused};
-use super::{Arguments, ended_early};
 use crate::command::Failure;
 use crate::command::input::{at, open};
 
 /// Takes every step without printing it.
 pub(super) fn verify(arguments: &Arguments, out: &mut impl Write) -> Result<bool, Failure> {
-    let path = &arguments.trace;
+    let path = &arguments.chosen.trace;
     let mut replay = Replay::new(open(path)?).map_err(at(path))?;
     let mut failed = 0;
     let mut count = |action| failed += u64::from(is_failure(&action));
@@ -28,7 +27,7 @@ pub(super) fn verify(arguments: &Arguments, out: &mut impl Write) -> Result<bool
         match replay.step(&mut WithoutEvents(&mut count)) {
             Ok(Some(step)) => refused += u64::from(step.refused),
             Ok(None) => break,
-            Err(error) => return ended_early(arguments, path, error),
+            Err(error) => return arguments.chosen.ended_early(path, error),
         }
     }
     if !arguments.json {
@@ -50,7 +49,7 @@ pub(super) fn is_failure(action: &Action<Traced>) -> bool {
 
 /// Prints the selected steps.
 pub(super) fn print(arguments: &Arguments, out: &mut impl Write) -> Result<bool, Failure> {
-    let mut trace = Played::open(arguments, &arguments.trace)?;
+    let mut trace = Played::open(&arguments.chosen)?;
     let mut printer = Printer::new(arguments, &trace);
     printer.start(trace.reader.header(), trace.reader.start(), out)?;
     let good = trace.each(|view, _| printer.step(view, out))?;
@@ -81,7 +80,6 @@ struct Printer<'a> {
     address: ServerAddress,
     clock: Clock,
     filter: Filter,
-    explainer: Explainer,
     failed: u64,
     shown: u64,
 }
@@ -96,9 +94,8 @@ impl<'a> Printer<'a> {
             to: trace.part.to,
             types: arguments.r#type.clone(),
         };
-        let explainer = Explainer::new(clock, arguments.server(header));
         let address = json::address(header);
-        Self { arguments, address, clock, filter, explainer, failed: 0, shown: 0 }
+        Self { arguments, address, clock, filter, failed: 0, shown: 0 }
     }
 
     fn start(
@@ -127,9 +124,6 @@ impl<'a> Printer<'a> {
 
     fn step(&mut self, view: &View<'_>, out: &mut impl Write) -> io::Result<()> {
         self.failed += view.actions.iter().filter(|&action| is_failure(action)).count() as u64;
-        // The explanation of a failure needs all steps before it, printed or not.
-        let failures =
-            if self.arguments.explain { self.explainer.explain(view) } else { Vec::new() };
         if self.arguments.quiet {
             return Ok(());
         }
@@ -138,9 +132,6 @@ impl<'a> Printer<'a> {
             return Ok(());
         }
         self.shown += 1;
-        if self.arguments.explain {
-            return failures.iter().try_for_each(|text| self.explanation(view, text, out));
-        }
         if self.arguments.events {
             return self.events(view.actions, view.step.at, out);
         }
@@ -151,8 +142,8 @@ impl<'a> Printer<'a> {
     }
 
     fn stages(&self, stages: &[StageRecord], out: &mut impl Write) -> io::Result<()> {
-        let Arguments { explain, events, json, .. } = self.arguments;
-        if *explain || *events {
+        let Arguments { events, json, .. } = self.arguments;
+        if *events {
             return Ok(());
         }
         let mut shown = stages.iter().filter(|stage| self.filter.lets_stage_pass(stage));
@@ -160,16 +151,6 @@ impl<'a> Printer<'a> {
             true => writeln!(out, "{}", json::stage(stage, &self.clock)),
             false => writeln!(out, "{}", text::stage(stage, &self.clock)),
         })
-    }
-
-    fn explanation(&self, view: &View<'_>, text: &str, out: &mut impl Write) -> io::Result<()> {
-        if self.arguments.json {
-            let at = json::seconds(view.step.at);
-            let object =
-                serde_json::json!({ "step": view.step.number, "at": at, "explanation": text });
-            return writeln!(out, "{object}");
-        }
-        writeln!(out, "{text}")
     }
 
     fn events(

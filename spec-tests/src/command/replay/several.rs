@@ -1,25 +1,21 @@
 //! The traces of a client together: of its topology, and of its pools.
 
 use std::fs;
-use std::io::{self, IsTerminal as _, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use cenote_core::pool::Instant;
-use cenote_replay::clock::Clock;
 use cenote_replay::diff::{diff, diff_topologies};
 use cenote_replay::history::History;
 use cenote_replay::shrink::{self, Property};
-use cenote_replay::stepper;
-use cenote_replay::topology::{shrink as shrink_topology, summary};
+use cenote_replay::topology::shrink as shrink_topology;
 
-use super::explain::explain;
 use super::sources::{Sources, name};
 use super::timeline::Timeline;
-use super::topology::{self, Applies, CHANGES};
-use super::{Arguments, compare, draw, read};
+use super::{Arguments, by_hand, compare};
 use crate::command::Failure;
 use crate::command::input::{at, open};
-use crate::command::output::{shown, tell, wrapped};
+use crate::command::output::{shown, tell};
 
 pub(super) fn run(
     arguments: &Arguments,
@@ -27,46 +23,17 @@ pub(super) fn run(
     agrees: bool,
     out: &mut impl Write,
 ) -> Result<bool, Failure> {
-    arguments.expect_only(Applies::ToSeveral)?;
     if let Some(other) = &arguments.diff {
         return diff_each(arguments, sources, other, out);
     }
     if let Some(property) = &arguments.shrink {
         return shrink_all(arguments, sources, property, out);
     }
-    if arguments.html.is_some() {
-        return draw::draw_client(arguments, &sources.pools, out);
-    }
-    if arguments.explain {
-        return explain_each(arguments, &sources.pools, out);
-    }
     let (mut timeline, good) = timeline(arguments, sources, agrees)?;
     if arguments.step {
-        let commands = io::stdin();
-        let prompt = commands.is_terminal() && io::stdout().is_terminal();
-        stepper::converse(&mut timeline, commands.lock(), &mut *out, prompt)?;
+        by_hand(&mut timeline, out)?;
     } else {
         timeline.print(arguments.quiet, out)?;
-    }
-    Ok(good)
-}
-
-/// The topology first, and then each pool.
-fn explain_each(
-    arguments: &Arguments,
-    pools: &[PathBuf],
-    out: &mut impl Write,
-) -> Result<bool, Failure> {
-    if let Some(history) = &arguments.topology {
-        let clock = topology::clock(arguments, &history.header);
-        writeln!(out, "{}", wrapped(&summary(history, &clock, CHANGES)))?;
-    }
-    let mut good = true;
-    for (number, pool) in pools.iter().enumerate() {
-        if number > 0 {
-            writeln!(out)?;
-        }
-        good &= explain(&arguments.of_pool(pool), out)?;
     }
     Ok(good)
 }
@@ -91,11 +58,11 @@ fn diff_each(
         is_same &= match pair {
             (Some(one), Some(other)) => {
                 write!(out, "{}: ", name(&one))?;
-                let arguments = arguments.of_pool(&one);
+                let chosen = arguments.chosen.of(&one);
                 if Some(one) == sources.topology {
-                    compare(&arguments, &other, diff_topologies, out)?
+                    compare(&chosen, &other, diff_topologies, out)?
                 } else {
-                    compare(&arguments, &other, diff, out)?
+                    compare(&chosen, &other, diff, out)?
                 }
             }
             (Some(only), None) | (None, Some(only)) => {
@@ -118,11 +85,11 @@ fn shrink_all(
 ) -> Result<bool, Failure> {
     let mut first: Option<((i64, Instant), &Path, History, Property)> = None;
     for path in &sources.pools {
-        let (history, good) = read(&arguments.of_pool(path), History::read)?;
+        let (history, good) = arguments.chosen.of(path).read(History::read)?;
         if !good {
             return Ok(false);
         }
-        let clock = Clock::new(&history.header, arguments.utc_offset);
+        let clock = arguments.chosen.clock(history.header.origin, history.header.start);
         let property = property.clone().resolve(&clock).map_err(at(path))?;
         let Some(steps) = shrink::shows(&history, &property) else { continue };
         let when = (history.header.origin, history.inputs[steps - 1].at);
@@ -170,12 +137,14 @@ fn timeline(
     agrees: bool,
 ) -> Result<(Timeline, bool), Failure> {
     let (mut timeline, mut clock, mut good) = (Timeline::default(), None, true);
-    if let (Some(path), Some(history)) = (&sources.topology, &arguments.topology) {
+    let chosen = &arguments.chosen;
+    if let (Some(path), Some(history)) = (&sources.topology, &chosen.topology) {
         timeline.add_topology(path, history, agrees);
-        clock = Some(topology::clock(arguments, &history.header));
+        clock = Some(chosen.clock(history.header.origin, history.header.start));
     }
+    let tells_all = arguments.all || arguments.step;
     for pool in &sources.pools {
-        let (its, is_good) = timeline.add_pool(&arguments.of_pool(pool))?;
+        let (its, is_good) = timeline.add_pool(&chosen.of(pool), tells_all)?;
         clock.get_or_insert(its);
         good &= is_good;
     }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use cenote_core::trace::{self, format_of, topology};
 
 use crate::command::Failure;
-use crate::command::input::{at, beginning, open};
+use crate::command::input::{at, beginning, expect_none, open};
 use crate::command::output::{shown, tell};
 
 /// The traces of a client, or one trace.
@@ -18,7 +18,20 @@ pub(super) struct Sources {
     pub(super) pools: Vec<PathBuf>,
 }
 
+/// Why an option cannot be given.
+pub(super) const NOT_OF_TOPOLOGY: &str =
+    "does not apply to the trace of a topology: add the trace of a pool";
+
 impl Sources {
+    /// Refuses options that mean something for one pool alone, if there is none or there are several.
+    pub(super) fn expect_none(&self, options: &[(&str, bool)]) -> Result<(), Failure> {
+        match self.pools.len() {
+            0 => expect_none(options, NOT_OF_TOPOLOGY),
+            1 => Ok(()),
+            _ => expect_none(options, "is for one pool: name its trace, and that of the topology"),
+        }
+    }
+
     /// Files, and the traces in folders.
     pub(super) fn find(paths: &[PathBuf]) -> Result<Self, Failure> {
         let mut sources = Self::default();

@@ -13,7 +13,7 @@ use cenote_replay::stepper::Steps;
 use cenote_replay::text::{self, counted};
 use cenote_replay::topology::{History, shifted};
 
-use super::Arguments;
+use super::chosen::Chosen;
 use super::played::Played;
 use super::print::is_failure;
 use super::sources::name;
@@ -60,15 +60,18 @@ impl Timeline {
     }
 
     /// What was done to a pool, or each of its steps. Returns the clock of the trace, and whether all is good.
-    pub(super) fn add_pool(&mut self, arguments: &Arguments) -> Result<(Clock, bool), Failure> {
-        let mut trace = Played::open(arguments, &arguments.trace)?;
+    pub(super) fn add_pool(
+        &mut self,
+        chosen: &Chosen,
+        tells_all: bool,
+    ) -> Result<(Clock, bool), Failure> {
+        let mut trace = Played::open(chosen)?;
         let clock = trace.part.clock;
         let header = trace.reader.header().clone();
         let origin = self.topology.as_ref().map(|history| history.header.origin);
         let shift = origin.map_or(0, |origin| header.origin.saturating_sub(origin));
         let address = header.address.as_deref().unwrap_or("an unknown address");
         let (place, mut failed, mut last) = (self.traces.len() + 1, 0, Instant::ORIGIN);
-        let tells_all = arguments.all || arguments.step;
         let good = trace.each(|view, _| {
             failed += view.actions.iter().filter(|it| is_failure(it)).count() as u64;
             self.add_failures(address, &view.step.stages);
@@ -87,7 +90,7 @@ impl Timeline {
         let steps = counted(trace.reader.steps(), "step", "steps");
         let check_outs = counted(failed, "check-out", "check-outs");
         let told = format!("{steps} until {}, {check_outs} failed", trace.reader.pool().now());
-        self.line(&arguments.trace, &told, good);
+        self.line(&chosen.trace, &told, good);
         Ok((clock, trace.end() && good))
     }
 

@@ -4,78 +4,27 @@ use std::io::{self, Write};
 use std::ops::ControlFlow;
 
 use cenote_core::trace::topology::{ActionRecord, StepInput, TraceHeader};
-use cenote_replay::clock::Clock;
 use cenote_replay::condition::Condition;
 use cenote_replay::diff::diff_topologies;
 use cenote_replay::text::counted;
-use cenote_replay::topology::{History, StepReader, View, line, step_json, summary};
+use cenote_replay::topology::{StepReader, View, line, step_json};
 
-use super::arguments::Part;
-use super::played::is_met;
-use super::{Arguments, compare, ended_early, read};
+use super::chosen::Part;
+use super::sources::NOT_OF_TOPOLOGY;
+use super::{Arguments, compare};
 use crate::command::Failure;
 use crate::command::input::{at, open};
-use crate::command::output::wrapped;
-
-/// How many changes the summary lists.
-pub(super) const CHANGES: usize = 20;
 
 pub(super) fn run(arguments: &Arguments, out: &mut impl Write) -> Result<bool, Failure> {
-    arguments.expect_only(Applies::ToTopology)?;
-    if arguments.html.is_some() {
-        return super::draw::draw_topology(arguments, out);
+    match &arguments.diff {
+        Some(other) => compare(&arguments.chosen, other, diff_topologies, out),
+        None => print(arguments, out),
     }
-    if let Some(other) = &arguments.diff {
-        return compare(arguments, other, diff_topologies, out);
-    }
-    if arguments.explain {
-        return explain(arguments, out);
-    }
-    print(arguments, out)
-}
-
-/// What an option means something for, besides the trace of one pool.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Applies {
-    /// The trace of a topology.
-    ToTopology,
-    /// The traces of several pools.
-    ToSeveral,
-}
-
-impl Applies {
-    /// Why an option cannot be given.
-    pub(super) fn refuse(self, option: &str) -> Failure {
-        let why = match self {
-            Self::ToTopology => {
-                "does not apply to the trace of a topology: add the trace of a pool"
-            }
-            Self::ToSeveral => "is for one pool: name its trace, and that of the topology",
-        };
-        format!("{option} {why}").into()
-    }
-}
-
-/// The complete trace, as far as it is usable, and whether it is as it should be.
-pub(super) fn load(arguments: &Arguments) -> Result<(History, bool), Failure> {
-    read(arguments, History::read)
-}
-
-pub(super) fn clock(arguments: &Arguments, header: &TraceHeader) -> Clock {
-    Clock::from(header.origin, header.start, arguments.utc_offset)
-}
-
-fn explain(arguments: &Arguments, out: &mut impl Write) -> Result<bool, Failure> {
-    let (history, good) = load(arguments)?;
-    let lines = if arguments.all { usize::MAX } else { CHANGES };
-    let clock = clock(arguments, &history.header);
-    out.write_all(wrapped(&summary(&history, &clock, lines)).as_bytes())?;
-    Ok(good)
 }
 
 /// Prints what changed, and the requests for a server that waited; with --json, --type or --all also what says the same as before.
 fn print(arguments: &Arguments, out: &mut impl Write) -> Result<bool, Failure> {
-    let path = &arguments.trace;
+    let path = &arguments.chosen.trace;
     let mut reader = StepReader::new(open(path)?).map_err(at(path))?;
     let mut printer = Printer::new(arguments, reader.header())?;
     if !arguments.json && !arguments.quiet {
@@ -97,7 +46,7 @@ fn print(arguments: &Arguments, out: &mut impl Write) -> Result<bool, Failure> {
     out.flush()?;
     match outcome {
         Ok(_) => Ok(printer.end(reader.steps(), out)?),
-        Err(error) => ended_early(arguments, path, error),
+        Err(error) => arguments.chosen.ended_early(path, error),
     }
 }
 
@@ -112,9 +61,10 @@ struct Printer<'a> {
 
 impl<'a> Printer<'a> {
     fn new(arguments: &'a Arguments, header: &TraceHeader) -> Result<Self, Failure> {
-        let part = arguments.part_on(clock(arguments, header))?;
+        let chosen = &arguments.chosen;
+        let part = chosen.part(chosen.clock(header.origin, header.start))?;
         if let Some(until @ (Condition::Count(..) | Condition::Status(_))) = &part.until {
-            return Err(Applies::ToTopology.refuse(&format!("--until {until}")));
+            return Err(format!("--until {until} {NOT_OF_TOPOLOGY}").into());
         }
         Ok(Self { arguments, part, has_met: false, changes: 0, shown: 0, last: None })
     }
@@ -166,6 +116,6 @@ impl<'a> Printer<'a> {
                 "{steps}{until}, {changes}; the replay agrees with the recording{shown}{stopped}"
             )?;
         }
-        Ok(is_met(self.arguments, self.has_met))
+        Ok(self.arguments.chosen.is_met(self.has_met))
     }
 }

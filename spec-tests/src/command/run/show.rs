@@ -152,7 +152,7 @@ impl Summary {
         let Some(Recorded { trace, page, steps }) = &self.recorded else { return Ok(()) };
         if let Some(trace) = trace {
             writeln!(f, "{:<16}{}", "trace in", trace.display())?;
-            writeln!(f, "{:<16}{} --explain", "look", look("replay", trace))?;
+            writeln!(f, "{:<16}{}", "look", look("explain", trace))?;
         }
         if let Some(page) = page {
             let steps = grouped(steps.unwrap_or_default());

@@ -110,21 +110,23 @@ fn what_is_wrong_in_the_midst_is_told_with_its_place_and_what_came_before_is_sho
 /// refused input is one that was read, and is the step that is named.
 fn check(folder: &Folder, broken: &Broken, counts: bool, expected: &str) {
     let path = text(&broken.path);
-    let error_of = |more: &[&str]| {
-        let (status, error) = bad(&[&["replay", path][..], more].concat());
+    let error_by = |command: &str, more: &[&str]| {
+        let (status, error) = bad(&[&[command, path][..], more].concat());
         assert_eq!(status, 2, "{error}");
         error
     };
-    let error = error_of(&["--quiet"]);
+    let error = error_by("replay", &["--quiet"]);
     let told = [broken.steps, broken.steps + usize::from(counts)];
     let places = told.map(|step| format!("cenote: {path}: byte {}, step {step}: ", broken.byte));
     assert!(places.iter().any(|place| error.starts_with(place)), "{error}, not {places:?}");
     assert!(error.contains(expected), "{error}, not {expected}");
-    for more in [&[][..], &["--explain"], &["--json"], &["--step"], &["--until", "step=2999"]] {
-        assert_eq!(error_of(more), error, "{more:?}");
+    for more in [&[][..], &["--json"], &["--step"], &["--until", "step=2999"]] {
+        assert_eq!(error_by("replay", more), error, "{more:?}");
     }
+    assert_eq!(error_by("explain", &[]), error);
+    assert_eq!(error_by("predict", &["--what-if", "maxPoolSize=2"]), error);
     let page = folder.path("page.html");
-    assert_eq!(error_of(&["--html", text(&page)]), error);
+    assert_eq!(error_by("draw", &["--html", text(&page)]), error);
     assert!(!page.exists(), "no page without --lenient");
 
     let lenient = cenote(&["replay", path, "--lenient"]);
@@ -189,7 +191,7 @@ fn what_is_no_trace_at_all_is_told_in_one_line() {
         let path = folder.path(name);
         std::fs::write(&path, bytes).expect("a file");
         // There is nothing readable in it.
-        for more in [&["--quiet"][..], &["--lenient"], &["--step"], &["--explain"], &["--json"]] {
+        for more in [&["--quiet"][..], &["--lenient"], &["--step"], &["--json"]] {
             let output = cenote(&[&["replay", text(&path)][..], more].concat());
             let error = String::from_utf8_lossy(&output.stderr).into_owned();
             assert_eq!(output.status.code(), Some(2), "{name} {more:?}: {error}");

@@ -94,33 +94,9 @@ fn every_command_tells_what_it_is_for_in_lines_that_fit() {
 }
 
 #[test]
-fn what_other_commands_do_is_still_an_option_of_replay() {
-    let folder = Folder::new();
-    let page = folder.path("page.html");
-    let trace = folder.record("incident.bson", "--case too-small");
-    let trace = text(&trace);
-    for (options, now) in [
-        (&["--explain"][..], "explain"),
-        (&["--what-if", "maxPoolSize=20"], "predict"),
-        (&["--html", text(&page)], "draw"),
-    ] {
-        let output = cenote(&[&["replay", trace], options].concat());
-        let hint =
-            format!("cenote: that is `cenote {now}` now; the next release has it there alone\n");
-        assert_eq!(String::from_utf8_lossy(&output.stderr), hint);
-        assert!(output.status.success());
-        let same = if now == "explain" { &[][..] } else { options };
-        let moved = good(&[&[now, trace][..], same].concat());
-        assert_eq!(moved, String::from_utf8_lossy(&output.stdout));
-    }
-}
-
-#[test]
 fn options_without_what_they_modify_are_refused() {
     for options in [
-        &["replay", "--longer-than", "1"][..],
-        &["replay", "--callers", "open"],
-        &["replay", "--events"],
+        &["replay", "--events"][..],
         &["draw", "--beside", "other.bson"],
         &["draw"],
         &["predict", "--callers", "open"],
@@ -139,8 +115,8 @@ fn shells_complete_commands_and_options() {
             assert!(script.contains(word), "{shell}: {word}");
         }
     }
-    let ask = "source /dev/stdin; COMP_WORDS=(cenote replay --pe); COMP_CWORD=2; \
-               _cenote cenote --pe replay; echo \"${COMPREPLY[*]}\"";
+    let ask = "source /dev/stdin; COMP_WORDS=(cenote draw --pe); COMP_CWORD=2; \
+               _cenote cenote --pe draw; echo \"${COMPREPLY[*]}\"";
     let script = good(&["completions", "bash"]);
     let mut bash = Command::new("bash")
         .args(["-c", ask])
@@ -227,13 +203,14 @@ fn a_trace_is_not_written_over() {
     let (trace, page) = (text(&trace), folder.path("page"));
     let page = text(&page);
     for (arguments, names) in [
-        (&["--html", trace][..], "the trace and --html"),
-        (&["--perfetto", trace], "the trace and --perfetto"),
-        (&["--shrink", "misuse", "--out", trace], "the trace and --out"),
-        (&["--html", page, "--perfetto", page], "--html and --perfetto"),
-        (&["--html", page, "--beside", page], "--beside and --html"),
+        (&["draw", "--html", trace][..], "the trace and --html"),
+        (&["draw", "--perfetto", trace], "the trace and --perfetto"),
+        (&["draw", "--html", page, "--perfetto", page], "--html and --perfetto"),
+        (&["draw", "--html", page, "--beside", page], "--beside and --html"),
+        (&["predict", "--what-if", "maxPoolSize=2", "--html", trace], "the trace and --html"),
+        (&["replay", "--shrink", "misuse", "--out", trace], "the trace and --out"),
     ] {
-        let (status, error) = bad(&[&["replay", trace], arguments].concat());
+        let (status, error) = bad(&[arguments, &[trace]].concat());
         assert_eq!(status, 2, "{error}");
         assert!(error.starts_with(&format!("cenote: {names} are one file, ")), "{error}");
     }

@@ -1,14 +1,18 @@
-//! `cenote replay --explain` and its relatives, on one trace for each kind of incident.
+//! `cenote explain` on one trace for each kind of incident.
 
 use serde_json::Value;
 
 use super::{Folder, command, flat, good, refused, text};
 
-/// What the command says of the trace of a case, with these arguments.
+/// What `cenote explain` says of the trace of a case, with these arguments.
 fn told(case: &str, arguments: &[&str]) -> String {
+    of_case("explain", case, arguments)
+}
+
+fn of_case(command: &str, case: &str, arguments: &[&str]) -> String {
     let folder = Folder::new();
     let trace = folder.record("trace.bson", &format!("--case {case}"));
-    good(&[&["replay", text(&trace)], arguments].concat())
+    good(&[&[command, text(&trace)], arguments].concat())
 }
 
 /// As many of several stories as a screen has room for.
@@ -16,8 +20,7 @@ fn told(case: &str, arguments: &[&str]) -> String {
 fn several_waits_and_clears_are_a_screenful() {
     let waiters: Vec<_> =
         (12600..12620).flat_map(|n| ["--waiter".to_owned(), n.to_string()]).collect();
-    let mut arguments = vec!["--explain"];
-    arguments.extend(waiters.iter().map(String::as_str));
+    let mut arguments: Vec<_> = waiters.iter().map(String::as_str).collect();
     let some = told("too-small", &arguments);
     assert!(some.lines().count() <= 41, "{some}");
     let last = some.lines().last().expect("a line");
@@ -78,7 +81,7 @@ fn the_first_lines_say_what_happened_and_why() {
             ],
         ),
     ] {
-        let summary = told(case, &["--explain"]);
+        let summary = told(case, &[]);
         let lines: Vec<_> = summary.lines().collect();
         assert!(lines.len() <= 30, "one screen: {summary}");
         assert!(lines.iter().all(|line| line.chars().count() <= 100), "{summary}");
@@ -107,13 +110,13 @@ fn at_the_first_time_out_what_is_slow_is_named() {
             "-> many new connections: 7 were created then, half of them took more than 27.6 ms",
         ),
     ] {
-        let summary = told(case, &["--explain", "--until", "event=ConnectionCheckOutFailed"]);
+        let summary = told(case, &["--until", "event=ConnectionCheckOutFailed"]);
         assert!(flat(&summary).contains(expected), "{expected}: {summary}");
     }
     let folder = Folder::new();
     let slow = "--connections 50 --tasks 100 --establish-ms 400";
     let slow = folder.record("slow.bson", slow);
-    let summary = flat(&good(&["replay", text(&slow), "--explain", "--until", "at=0.102"]));
+    let summary = flat(&good(&["explain", text(&slow), "--until", "at=0.102"]));
     let expected = "-> slow establishment: 2 are being established when the trace ends, the oldest for 101 ms; \
                     none was established before";
     assert!(summary.contains(expected), "{summary}");
@@ -121,7 +124,7 @@ fn at_the_first_time_out_what_is_slow_is_named() {
 
 #[test]
 fn one_wait_is_explained_whatever_its_outcome() {
-    let waited = |case: &str, waiter: &str| told(case, &["--explain", "--waiter", waiter]);
+    let waited = |case: &str, waiter: &str| told(case, &["--waiter", waiter]);
     let timed_out = flat(&waited("slow-server", "10204"));
     for expected in [
         "w10204 timed out after 200 ms: from 03:07:10.023 (10.023320 s), step 20397, at \
@@ -161,7 +164,7 @@ fn one_wait_is_explained_whatever_its_outcome() {
 
 /// The findings in the trace of a case.
 fn findings(case: &str) -> Value {
-    let told = told(case, &["--explain", "--json"]);
+    let told = told(case, &["--json"]);
     assert_eq!(told.lines().count(), 1, "one object");
     serde_json::from_str(&told).expect("JSON")
 }
@@ -187,9 +190,6 @@ fn scripts_get_all_that_was_found() {
     let clear = &cleared["clears"][0];
     assert_eq!([&clear["failedAtOnce"], &clear["interrupted"]], [3_441, 8]);
     assert_eq!(clear["ready"]["at"], 15.0);
-    // With --all, each failure.
-    let all = told("leak", &["--explain", "--json", "--all"]);
-    assert_eq!(all.lines().count() as u64, leak["requests"]["failed"].as_u64().expect("a number"));
 }
 
 #[test]
@@ -197,7 +197,7 @@ fn requests_that_were_cleared_while_they_waited_have_a_cause() {
     let folder = Folder::new();
     let traffic = "--connections 5 --tasks 40 --failure-every 100 --steps 3000";
     let trace = folder.record("a.bson", traffic);
-    let summary = flat(&good(&["replay", text(&trace), "--explain"]));
+    let summary = flat(&good(&["explain", text(&trace)]));
     let cause = "-> the pool was cleared at ";
     let group = summary.split("cleared while they waited").nth(1).expect("there are some");
     assert!(group.split(" failed ").next().is_some_and(|it| it.contains(cause)), "{summary}");
@@ -205,7 +205,7 @@ fn requests_that_were_cleared_while_they_waited_have_a_cause() {
 
 #[test]
 fn a_connection_that_was_held_too_long_is_found_by_name() {
-    let reports = told("leak", &["--type", "ReportLeak"]);
+    let reports = of_case("replay", "leak", &["--type", "ReportLeak"]);
     let count = findings("leak")["leaks"]["leaked"].as_array().expect("a list").len();
     assert_eq!(
         reports.lines().filter(|line| line.contains("report c")).count(),
@@ -215,7 +215,7 @@ fn a_connection_that_was_held_too_long_is_found_by_name() {
     assert!(
         reports.lines().last().is_some_and(|it| it.ends_with(&format!(", {count} steps shown")))
     );
-    let until = told("leak", &["--until", "action=ReportLeak", "--quiet"]);
+    let until = of_case("replay", "leak", &["--until", "action=ReportLeak", "--quiet"]);
     assert!(until.ends_with(", stopped by --until\n"), "{until}");
     for (arguments, told) in [
         (["--type", "HeldTooLong"], "; did you mean ReportLeak?"),
@@ -233,7 +233,7 @@ fn a_connection_that_was_held_too_long_is_found_by_name() {
 
 #[test]
 fn what_was_shed_or_found_the_queue_full_is_explained() {
-    let summary = flat(&told("shedding", &["--explain"]));
+    let summary = flat(&told("shedding", &[]));
     for expected in [
         "failed 13,179 shed on standing delay, maxPoolSize: 10 of 10 in use, up to 90.6 ms; \
          03:07:12.111 to 03:07:14.902 -> more work than connections",
@@ -242,20 +242,18 @@ fn what_was_shed_or_found_the_queue_full_is_explained() {
     ] {
         assert!(summary.contains(expected), "{expected}: {summary}");
     }
-    let all = told("shedding", &["--explain", "--all"]);
-    let shed = "w20325 failed after 90.6 ms (since 03:07:13.096, step ";
-    let limits = "it was shed: for 100 ms the longest wait was never below 5 ms. In the way was \
-                  maxPoolSize: 10 of 10 in use; ";
-    let of_w20325 = all.lines().find(|line| line.contains(shed)).expect("it was shed");
-    assert!(of_w20325.contains(limits), "{of_w20325}");
-    let full = "w20000 failed at once: the wait queue was full: max_wait_queue_size is 500. In the way \
-                was maxPoolSize: 10 of 10 in use; ";
-    assert!(all.contains(full), "{all}");
+    for (waiter, expected) in [
+        ("20325", "w20325 failed: shed after 90.6 ms: from 03:07:13.096"),
+        ("20000", "w20000 failed: wait queue full at once: 03:07:13.039"),
+    ] {
+        let wait = flat(&told("shedding", &["--waiter", waiter]));
+        assert!(wait.starts_with(expected), "{wait}");
+    }
 }
 
 #[test]
 fn what_waits_because_the_pool_backs_off_is_explained() {
-    let summary = flat(&told("overloaded", &["--explain"]));
+    let summary = flat(&told("overloaded", &[]));
     for expected in [
         "failed 4,009 timed out, overload_backoff or adaptive_connecting: 0 being established, 10 of 200 \
          connections, up to 200 ms",
@@ -263,10 +261,6 @@ fn what_waits_because_the_pool_backs_off_is_explained() {
     ] {
         assert!(summary.contains(expected), "{expected}: {summary}");
     }
-    let all = flat(&told("overloaded", &["--explain", "--all"]));
-    let waiting = "In the way was overload_backoff or adaptive_connecting: 1 being established, 2 of 200 \
-                   connections; 0 requests were ahead of it. Being established (c4 for ";
-    assert!(all.contains(waiting), "{all}");
 
     let folder = Folder::new();
     let trace = folder.record("trace.bson", "--case overloaded");
@@ -326,9 +320,9 @@ fn a_clear_is_told_in_counts() {
 
 #[test]
 fn only_a_part_of_the_trace_is_counted() {
-    let part = told("too-small", &["--explain", "--from", "5", "--to", "6"]);
+    let part = told("too-small", &["--from", "5", "--to", "6"]);
     assert!(flat(&part).contains(" 0 failed; at most "), "{part}");
-    let until = told("too-small", &["--explain", "--until", "step=100"]);
+    let until = told("too-small", &["--until", "step=100"]);
     assert!(until.contains(": 100 steps, "), "{until}");
 }
 
@@ -337,11 +331,11 @@ fn what_is_not_there_is_said() {
     let folder = Folder::new();
     let trace = folder.traffic("a.bson");
     for (arguments, expected) in [
-        (&["--explain", "--waiter", "999999"][..], "there is no request w999999"),
+        (&["--waiter", "999999"][..], "there is no request w999999"),
         (&["--clear", "999"], "there is no clear 999 of "),
-        (&["--explain", "--until", "waiting>100000"], "the condition of --until never holds"),
+        (&["--until", "waiting>100000"], "the condition of --until never holds"),
     ] {
-        refused(&[&["replay", text(&trace)], arguments].concat(), 1, expected);
+        refused(&[&["explain", text(&trace)], arguments].concat(), 1, expected);
     }
     let outside = &["explain", text(&trace), "--from", "1000000"];
     refused(outside, 2, "nothing happened in that time: the trace is from ");
@@ -349,7 +343,6 @@ fn what_is_not_there_is_said() {
     let other = folder.traffic("b.bson");
     let two = ["explain", text(&trace), text(&other), "--from", "1000000"];
     assert!(good(&two).contains("requests   0: "), "{}", good(&two));
-    refused(&["replay", text(&trace), "--explain", "--quiet"], 2, "cannot be used with");
 }
 
 /// A `console` block of the page holds commands after `$`, and the first lines that each prints.

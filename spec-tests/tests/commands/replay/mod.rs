@@ -148,16 +148,44 @@ fn times_are_those_of_the_wall_clock_too() {
     }
 }
 
+/// With the requests that wait when it begins.
+#[test]
+fn a_part_of_a_trace_is_drawn() {
+    let folder = Folder::new();
+    let trace = folder.record("a.bson", "--case too-small");
+    let page = folder.path("page.html");
+    let part = |from, to| ["draw", text(&trace), "--html", text(&page), "--from", from, "--to", to];
+    let until = good(&["draw", text(&trace), "--html", text(&page), "--until", "step=100"]);
+    assert!(until.starts_with("100 steps drawn in "), "{until}");
+    let told = good(&part("12.9", "03:07:13.9"));
+    let steps = told.split(' ').next().and_then(|steps| steps.parse::<u64>().ok());
+    assert!(steps.is_some_and(|steps| (1_000..10_000).contains(&steps)), "{told}");
+    let page = std::fs::read_to_string(&page).expect("a page");
+    let time = |name: &str| {
+        let (_, rest) = page.split_once(&format!(r#","{name}":"#)).expect("it is told");
+        rest.split(',').next().and_then(|time| time.parse::<u64>().ok()).expect("a time")
+    };
+    assert!((12_900..12_910).contains(&(time("start") / 1_000_000)), "{}", time("start"));
+    assert!((13_900..13_910).contains(&(time("end") / 1_000_000)), "{}", time("end"));
+    refused(&part("16", "17"), 2, "nothing happened in that time: the trace is from 03:07:00.000");
+}
+
 #[test]
 fn a_refused_input_is_a_failure() {
     let folder = Folder::new();
     let trace = folder.record("twice.bson", "--steps 500 --tasks 6 --check-in-twice");
     let page = folder.path("twice.html");
-    let draw = ["--html", text(&page)];
-    for arguments in [&[][..], &["--quiet"], &["--json"], &["--explain"], &["--step"], &draw] {
+    for arguments in [
+        &["replay"][..],
+        &["replay", "--quiet"],
+        &["replay", "--json"],
+        &["replay", "--step"],
+        &["explain"],
+        &["draw", "--html", text(&page)],
+    ] {
         let expected =
             "1 input was refused, a bug of the program that recorded: --shrink misuse finds";
-        refused(&[&["replay", text(&trace)], arguments].concat(), 1, expected);
+        refused(&[arguments, &[text(&trace)]].concat(), 1, expected);
     }
 }
 

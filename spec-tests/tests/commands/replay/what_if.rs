@@ -18,7 +18,7 @@ fn row<'a>(told: &'a str, name: &str) -> Vec<&'a str> {
 fn a_larger_pool_serves_more() {
     let folder = Folder::new();
     let trace = incident(&folder, "too-small");
-    let told = good(&["replay", &trace, "--what-if", "maxPoolSize=10,20; maxConnecting=2,8"]);
+    let told = good(&["predict", &trace, "--what-if", "maxPoolSize=10,20; maxConnecting=2,8"]);
     assert!(
         told.contains("callers    come whatever happens to others (an open loop), which fits"),
         "{told}"
@@ -110,7 +110,7 @@ fn events_of_any_listener_are_predicted() {
 fn the_other_loop_can_be_assumed() {
     let folder = Folder::new();
     let trace = incident(&folder, "too-small");
-    let told = ["replay", &trace, "--what-if", "maxPoolSize=20", "--callers", "closed"];
+    let told = ["predict", &trace, "--what-if", "maxPoolSize=20", "--callers", "closed"];
     let told = flat(&good(&told));
     assert!(told.contains("that come again some time after their last request ended"), "{told}");
     assert!(told.contains("as assumed, although the other fits better"), "{told}");
@@ -120,7 +120,7 @@ fn the_other_loop_can_be_assumed() {
 fn predictions_as_json() {
     let folder = Folder::new();
     let trace = incident(&folder, "too-small");
-    let told = good(&["replay", &trace, "--what-if", "maxPoolSize=5,40", "--json"]);
+    let told = good(&["predict", &trace, "--what-if", "maxPoolSize=5,40", "--json"]);
     let told: Value = serde_json::from_str(&told).expect("JSON");
     assert_eq!(told["options"]["maxPoolSize"], 10);
     assert_eq!(told["callers"]["assumed"], "open");
@@ -139,7 +139,7 @@ fn a_picture() {
     let folder = Folder::new();
     let trace = incident(&folder, "too-small");
     let html = folder.path("both.html");
-    let told = good(&["replay", &trace, "--what-if", "maxPoolSize=40", "--html", text(&html)]);
+    let told = good(&["predict", &trace, "--what-if", "maxPoolSize=40", "--html", text(&html)]);
     assert!(told.contains("drawn beside the trace in "), "{told}");
     let html = std::fs::read_to_string(html).expect("a page");
     assert!(html.contains("maxPoolSize=40") && html.contains("incident.bson"));
@@ -152,12 +152,12 @@ const BUSY: &str = "--steps 3000 --connections 5 --tasks 40 --failure-every 500"
 fn advice_names_a_pool() {
     let folder = Folder::new();
     let trace = folder.record("traffic.bson", BUSY);
-    let told = good(&["replay", text(&trace), "--advise", "p50 wait < 1 ms"]);
+    let told = good(&["predict", text(&trace), "--advise", "p50 wait < 1 ms"]);
     assert!(told.contains("goal       p50 wait < 1 ms, not kept as recorded: "), "{told}");
     let size = |name: &str| row(&told, name)[0].parse::<u32>().expect("a size");
     assert!(size("the trace") > 5, "{told}");
     assert!(size("busiest minute × 1.5") > size("the trace"), "{told}");
-    let json = good(&["replay", text(&trace), "--advise", "p50 wait < 1 ms", "--json"]);
+    let json = good(&["predict", text(&trace), "--advise", "p50 wait < 1 ms", "--json"]);
     let json: Value = serde_json::from_str(&json).expect("JSON");
     assert_eq!((&json["goal"], &json["isKept"]), (&"p50 wait < 1 ms".into(), &false.into()));
     assert_eq!(json["advice"].as_array().map(Vec::len), Some(4));
@@ -169,7 +169,7 @@ fn advice_names_a_pool() {
 fn no_pool_keeps_an_impossible_goal() {
     let folder = Folder::new();
     let trace = folder.record("traffic.bson", BUSY);
-    let told = good(&["replay", text(&trace), "--advise", "max wait < 1 us"]);
+    let told = good(&["predict", text(&trace), "--advise", "max wait < 1 us"]);
     assert_eq!(row(&told, "the trace"), ["no", "pool"]);
     assert!(told.contains("\nthe trace: with as many connections as are asked for"), "{told}");
 }
@@ -180,7 +180,7 @@ fn other_incidents_are_no_limit_of_the_server() {
     for case in ["leak", "slow-server"] {
         let folder = Folder::new();
         let trace = incident(&folder, case);
-        let told = good(&["replay", &trace, "--what-if", "maxPoolSize=40"]);
+        let told = good(&["predict", &trace, "--what-if", "maxPoolSize=40"]);
         assert!(!told.contains("\nserver "), "{case}: {told}");
     }
 }
@@ -192,18 +192,18 @@ fn no_size_is_a_cure_of_a_leak() {
     let trace = incident(&folder, "leak");
     let leaks = "leaks 9 connections look leaked (cenote explain --leaks lists them): one use in ";
     for arguments in [["--what-if", "maxPoolSize=40"], ["--advise", "time-outs < 1 %"]] {
-        let told = flat(&good(&[&["replay", trace.as_str()][..], &arguments].concat()));
+        let told = flat(&good(&[&["predict", trace.as_str()][..], &arguments].concat()));
         assert!(told.contains(leaks) && told.contains(", and no size cures that "), "{told}");
     }
-    let told = good(&["replay", &trace, "--advise", "time-outs < 1 %"]);
+    let told = good(&["predict", &trace, "--advise", "time-outs < 1 %"]);
     assert!(
         told.ends_with("goal       time-outs < 1 %: no advice, since no size cures a leak\n"),
         "{told}"
     );
     let every = folder.record("every.bson", "--leak-every 3 --connections 10 --steps 20000");
-    let told = good(&["replay", text(&every), "--advise", "time-outs < 1 %"]);
+    let told = good(&["predict", text(&every), "--advise", "time-outs < 1 %"]);
     assert!(told.contains("leaks      10 connections look leaked"), "{told}");
-    let told = good(&["replay", &trace, "--advise", "time-outs < 1 %", "--json"]);
+    let told = good(&["predict", &trace, "--advise", "time-outs < 1 %", "--json"]);
     let told: Value = serde_json::from_str(&told).expect("JSON");
     assert_eq!((&told["leaked"], &told["advice"]), (&9.into(), &Value::Null));
 }
@@ -226,15 +226,15 @@ fn what_cannot_be_predicted() {
             &["--what-if", "maxPoolSize=4", "--callers", "both"],
             "`both` is neither `open` nor `closed`",
         ),
-        (&["--what-if", "maxPoolSize=4", "--step"], "cannot be used with"),
+        (&["--what-if", "maxPoolSize=4", "--advise", "max wait < 1 s"], "cannot be used with"),
         (
             &["--what-if", "maxPoolSize=4,5", "--html", "page.html"],
             "--html shows one prediction beside the trace, not 2: give each option of --what-if one value",
         ),
     ] {
-        refused(&[&["replay", &trace][..], arguments].concat(), 2, said);
+        refused(&[&["predict", &trace][..], arguments].concat(), 2, said);
     }
     let empty = folder.record("empty.bson", "--steps 0");
     let said = "there are no requests, so nothing can be predicted";
-    refused(&["replay", text(&empty), "--what-if", "maxPoolSize=4"], 2, said);
+    refused(&["predict", text(&empty), "--what-if", "maxPoolSize=4"], 2, said);
 }
