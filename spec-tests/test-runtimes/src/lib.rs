@@ -14,7 +14,7 @@
 //!
 //! ```text
 //! shell         which runtime
-//! ├ setup       what pools and clients are built with
+//! ├ setup, tls  what pools and clients are built with
 //! ├ pool        pools and their connections
 //! ├ client      clients
 //! └ runtime     how calls of asynchronous ones block
@@ -27,6 +27,7 @@ mod pool;
 mod runtime;
 mod setup;
 mod shell;
+mod tls;
 
 pub use self::alone::{alone, alone_with};
 pub use self::client::{AnyClient, AnyPin};
@@ -37,3 +38,4 @@ pub use self::setup::{
     Tokens,
 };
 pub use self::shell::Shell;
+pub use self::tls::TlsSetup;

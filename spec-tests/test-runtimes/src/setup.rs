@@ -21,6 +21,8 @@ use cenote_shell::oidc::TokenRequest;
 use cenote_shell::runtime::Network;
 use cenote_shell::trace::Recording;
 
+use crate::tls::TlsSetup;
+
 /// Takes the events of a pool.
 pub type OnEvent = Box<dyn Fn(&Event<ConnectionError>, &Arc<ServerAddress>) + Send + Sync>;
 /// Takes the events of monitors.
@@ -83,6 +85,8 @@ pub struct PoolSetup {
     pub tokens: Option<Tokens>,
     /// Authenticates.
     pub mechanism: Option<Arc<dyn SaslMechanism>>,
+    /// What is chosen of TLS.
+    pub tls: TlsSetup,
     /// Resolves host names, of a connection string that is parsed.
     pub resolver: Option<Resolver>,
 }
@@ -95,7 +99,7 @@ impl PoolSetup {
         MongoConnector<R>: FromUri,
     {
         let Self { options, change, log, on_event, on_failure, .. } = self;
-        let Self { recording, tokens, mechanism, resolver, .. } = self;
+        let Self { recording, tokens, mechanism, tls, resolver, .. } = self;
         let mut builder = match uri {
             PoolUri::Text(text) => Builder::<P>::from_uri(text)?,
             PoolUri::Parsed(uri) => {
@@ -132,7 +136,7 @@ impl PoolSetup {
         if let Some(mechanism) = mechanism {
             builder = builder.sasl_mechanism(Shared(mechanism));
         }
-        Ok(builder)
+        Ok(tls.of_pool(builder))
     }
 }
 
@@ -151,6 +155,8 @@ pub struct ClientSetup<'a> {
     pub aws_keys: Option<AwsKeys>,
     /// Authenticates.
     pub mechanism: Option<Arc<dyn SaslMechanism>>,
+    /// What is chosen of TLS.
+    pub tls: TlsSetup,
     /// Takes events.
     pub subscribers: Subscribers,
     /// What is recorded.
@@ -233,7 +239,7 @@ impl ClientSetup<'_> {
         if let Some(socket) = self.inspect {
             builder = builder.inspect(socket);
         }
-        Ok(self.recordings.record(self.subscribers.subscribe(builder)))
+        Ok(self.tls.of_client(self.recordings.record(self.subscribers.subscribe(builder))))
     }
 }
 
