@@ -19,6 +19,7 @@ impl TlsSetup {
         self,
         mut builder: Builder<P>,
     ) -> Builder<P> {
+        by_default();
         if let Some(provider) = self.provider {
             builder = builder.crypto_provider(provider);
         }
@@ -32,6 +33,7 @@ impl TlsSetup {
         self,
         mut builder: ClientBuilder<C>,
     ) -> ClientBuilder<C> {
+        by_default();
         if let Some(provider) = self.provider {
             builder = builder.crypto_provider(provider);
         }
@@ -40,4 +42,11 @@ impl TlsSetup {
             None => builder,
         }
     }
+}
+
+/// With the feature `aws-lc` every test runs with aws-lc-rs.
+fn by_default() {
+    #[cfg(feature = "aws-lc")]
+    // The first call counts.
+    drop(rustls::crypto::aws_lc_rs::default_provider().install_default());
 }
