@@ -53,7 +53,7 @@ impl Pool {
     ///
     /// # Errors
     ///
-    /// The connection string is invalid, or a file it names cannot be read.
+    /// The connection string is invalid.
     ///
     /// ```no_run
     /// use cenote_mio::Pool;

@@ -52,6 +52,7 @@
 //! | `tls` | [`MongoConnector`](connection::MongoConnector), [`Client`](client::Client) and monitors: connections as a connection string describes them, with TLS by rustls |
 //! | `srv` | `mongodb+srv://` in clients: SRV and TXT records, looked up on a thread of its own |
 //! | `metadata-services` | `ENVIRONMENT:azure` and `ENVIRONMENT:gcp` of MONGODB-OIDC |
+//! | `ring` (on by default) | the cryptography of TLS, where neither the application nor the process has chosen another |
 //! | `snappy`, `zlib` (both on by default), `zstd` | a compressor each |
 //! | `metrics` | OpenTelemetry's metrics of a pool |
 //! | `tokio` | tokio's I/O traits on streams that a pool lends |

@@ -105,7 +105,7 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// The connection string is invalid, or a file it names cannot be read.
+    /// The connection string is invalid.
     ///
     /// ```no_run
     /// use cenote_mio::Client;

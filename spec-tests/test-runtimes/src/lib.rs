@@ -14,7 +14,7 @@
 //!
 //! ```text
 //! shell         which runtime
-//! ├ setup       what pools and clients are built with
+//! ├ setup, tls  what pools and clients are built with
 //! ├ names       where names are looked up
 //! ├ pool        pools and their connections
 //! ├ client      clients
@@ -29,6 +29,7 @@ mod pool;
 mod runtime;
 mod setup;
 mod shell;
+mod tls;
 
 pub use self::alone::{alone, alone_with};
 pub use self::client::{AnyClient, AnyPin};
@@ -39,3 +40,4 @@ pub use self::setup::{
     ClientSetup, OnEvent, OnFailure, PoolSetup, PoolUri, Recordings, Subscribers, Tokens,
 };
 pub use self::shell::Shell;
+pub use self::tls::TlsSetup;

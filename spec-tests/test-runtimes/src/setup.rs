@@ -20,6 +20,7 @@ use cenote_shell::runtime::Network;
 use cenote_shell::trace::Recording;
 
 use crate::NameService;
+use crate::tls::TlsSetup;
 
 /// Takes the events of a pool.
 pub type OnEvent = Box<dyn Fn(&Event<ConnectionError>, &Arc<ServerAddress>) + Send + Sync>;
@@ -83,6 +84,8 @@ pub struct PoolSetup {
     pub tokens: Option<Tokens>,
     /// Authenticates.
     pub mechanism: Option<Arc<dyn SaslMechanism>>,
+    /// What is chosen of TLS.
+    pub tls: TlsSetup,
     /// Resolves host names, of a connection string that is parsed.
     pub resolver: Option<Resolver>,
 }
@@ -95,7 +98,7 @@ impl PoolSetup {
         MongoConnector<R>: FromUri,
     {
         let Self { options, change, log, on_event, on_failure, .. } = self;
-        let Self { recording, tokens, mechanism, resolver, .. } = self;
+        let Self { recording, tokens, mechanism, tls, resolver, .. } = self;
         let mut builder = match uri {
             PoolUri::Text(text) => Builder::<P>::from_uri(text)?,
             PoolUri::Parsed(uri) => {
@@ -132,7 +135,7 @@ impl PoolSetup {
         if let Some(mechanism) = mechanism {
             builder = builder.sasl_mechanism(Shared(mechanism));
         }
-        Ok(builder)
+        Ok(tls.of_pool(builder))
     }
 }
 
@@ -151,6 +154,8 @@ pub struct ClientSetup<'a> {
     pub aws_keys: Option<AwsKeys>,
     /// Authenticates.
     pub mechanism: Option<Arc<dyn SaslMechanism>>,
+    /// What is chosen of TLS.
+    pub tls: TlsSetup,
     /// Takes events.
     pub subscribers: Subscribers,
     /// What is recorded.
@@ -225,7 +230,7 @@ impl ClientSetup<'_> {
         if let Some(socket) = self.inspect {
             builder = builder.inspect(socket);
         }
-        Ok(self.recordings.record(self.subscribers.subscribe(builder)))
+        Ok(self.tls.of_client(self.recordings.record(self.subscribers.subscribe(builder))))
     }
 }
 

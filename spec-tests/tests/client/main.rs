@@ -18,6 +18,7 @@ mod metadata;
 mod new_credentials;
 mod oidc;
 mod own_mechanism;
+mod own_tls;
 mod partition;
 mod paused;
 mod prose;

@@ -1,8 +1,11 @@
 //! The builder of a pool.
 
 mod error;
+mod from_uri;
 mod measured;
 mod plan;
+#[cfg(feature = "tls")]
+mod tls;
 mod traces;
 
 use std::fmt;
@@ -13,18 +16,17 @@ use std::time::Duration;
 
 use cenote_core::address::ServerAddress;
 use cenote_core::connect::{AccessToken, SaslMechanism, ServerApi};
-use cenote_core::error::{BoxError, ConnectionError};
+use cenote_core::error::BoxError;
 use cenote_core::log::LogSettings;
 use cenote_core::pool::PoolOptions;
 use cenote_core::uri::{ConnectionString, Credential, UriError};
 
-use crate::aws::AwsCredentialProvider;
 use crate::event::PoolEvent;
 use crate::failure::Failure;
 use crate::log;
 #[cfg(feature = "metrics")]
 use crate::metrics::Metrics;
-use crate::oidc::{TokenCallback, TokenRequest};
+use crate::oidc::TokenRequest;
 #[cfg(doc)]
 use crate::pool::leak::DEFAULT_LEAK_DETECTION_THRESHOLD;
 use crate::pool::leak::LeakReport;
@@ -32,6 +34,7 @@ use crate::pool::leak::LeakReport;
 use crate::trace::TraceOptions;
 
 pub use self::error::BuildError;
+pub use self::from_uri::FromUri;
 pub(crate) use self::measured::Measured;
 pub use self::plan::{Begun, PoolPlan};
 
@@ -52,32 +55,6 @@ pub trait BuiltPool: Sized {
 
     /// Sends an event. Does nothing if the receiver is gone.
     fn send(sender: &Self::EventSender, event: PoolEvent);
-}
-
-/// A connector that makes connections as a connection string says.
-pub trait FromUri: Sized {
-    /// Reads the files that the connection string names, and nothing else.
-    ///
-    /// # Errors
-    ///
-    /// Files that cannot be read, and what could never work.
-    fn from_uri(uri: &ConnectionString) -> Result<Self, ConnectionError>;
-
-    /// Declares the version of the server's API.
-    #[must_use]
-    fn with_server_api(self, api: ServerApi) -> Self;
-
-    /// Authenticates by a mechanism of the application's own.
-    #[must_use]
-    fn with_sasl_mechanism(self, mechanism: Arc<dyn SaslMechanism>) -> Self;
-
-    /// Takes access tokens for MONGODB-OIDC from `callback`.
-    #[must_use]
-    fn with_token_callback(self, callback: Arc<TokenCallback>) -> Self;
-
-    /// Takes keys for MONGODB-AWS from `provider`.
-    #[must_use]
-    fn with_aws_credential_provider(self, provider: Arc<AwsCredentialProvider>) -> Self;
 }
 
 /// How many events wait for the subscribers of a pool at most, unless a builder
@@ -105,7 +82,7 @@ impl<P: BuiltPool<Connector: FromUri>> Builder<P> {
     ///
     /// # Errors
     ///
-    /// The connection string is invalid, or a file it names cannot be read.
+    /// The connection string is invalid. What files it names, [`build`](Self::build) reads.
     pub fn from_uri(uri: &str) -> Result<Self, BuildError> {
         let uri = ConnectionString::parse(uri)?;
         uri.warnings().iter().for_each(log::connection_string);
@@ -428,8 +405,8 @@ impl<P: BuiltPool> Builder<P> {
     ///
     /// # Errors
     ///
-    /// Options that contradict each other; a file or folder for traces that cannot be made; no event
-    /// loop, or no thread, to be had where the shell has them.
+    /// Options that contradict each other; a file of the connection string that cannot be read; a file or folder for
+    /// traces that cannot be made; no event loop, or no thread, to be had where the shell has them.
     ///
     /// # Panics
     ///

@@ -11,13 +11,12 @@ use cenote_core::pool::PoolOptions;
 use cenote_core::uri::{ConnectionString, Credential, UriWarning};
 
 use super::{ClientBuildError, ClientPlan};
-use crate::aws::AwsCredentialProvider;
 use crate::builder::{BuildError, Builder, BuiltPool, FromUri};
 use crate::event::PoolEvent;
 use crate::log;
 #[cfg(feature = "metrics")]
 use crate::metrics::Metrics;
-use crate::oidc::{TokenCallback, TokenRequest};
+use crate::oidc::TokenRequest;
 use crate::pool::leak::LeakReport;
 
 /// How many events of servers and the topology wait for the subscribers of a client at most, unless a builder
@@ -50,14 +49,14 @@ pub trait BuiltClient: Sized {
 /// # Ok(())
 /// # }
 /// ```
-pub struct ClientBuilder<C: BuiltClient>(pub(super) ClientPlan<C::Pool>);
+pub struct ClientBuilder<C: BuiltClient>(pub(crate) ClientPlan<C::Pool>);
 
 impl<C: BuiltClient> ClientBuilder<C> {
     /// A builder for the hosts of a connection string, with its options.
     ///
     /// # Errors
     ///
-    /// The connection string is invalid, or a file it names cannot be read.
+    /// The connection string is invalid. What files it names, [`build`](Self::build) reads.
     // OP-10
     pub fn from_uri(uri: &str) -> Result<Self, ClientBuildError> {
         Self::from_connection_string(ConnectionString::parse(uri).map_err(BuildError::from)?)
@@ -69,7 +68,7 @@ impl<C: BuiltClient> ClientBuilder<C> {
     ///
     /// # Errors
     ///
-    /// A file that the connection string names cannot be read.
+    /// An application name that is too long.
     pub fn from_connection_string(uri: ConnectionString) -> Result<Self, ClientBuildError> {
         uri.warnings().iter().for_each(log::connection_string);
         let connector = FromUri::from_uri(&uri).map_err(BuildError::from)?;
@@ -139,7 +138,6 @@ impl<C: BuiltClient> ClientBuilder<C> {
     #[must_use]
     pub fn server_api(mut self, api: ServerApi) -> Self {
         self.0.connector = self.0.connector.with_server_api(api);
-        self.0.server_api = Some(api);
         self
     }
 
@@ -167,9 +165,7 @@ impl<C: BuiltClient> ClientBuilder<C> {
         mut self,
         callback: impl Fn(&TokenRequest) -> Result<AccessToken, BoxError> + Send + Sync + 'static,
     ) -> Self {
-        let callback: Arc<TokenCallback> = Arc::new(callback);
-        self.0.connector = self.0.connector.with_token_callback(Arc::clone(&callback));
-        self.0.token_callback = Some(callback);
+        self.0.connector = self.0.connector.with_token_callback(Arc::new(callback));
         self
     }
 
@@ -180,9 +176,7 @@ impl<C: BuiltClient> ClientBuilder<C> {
         mut self,
         provider: impl Fn() -> Result<Credential, BoxError> + Send + Sync + 'static,
     ) -> Self {
-        let provider: Arc<AwsCredentialProvider> = Arc::new(provider);
-        self.0.connector = self.0.connector.with_aws_credential_provider(Arc::clone(&provider));
-        self.0.aws_provider = Some(provider);
+        self.0.connector = self.0.connector.with_aws_credential_provider(Arc::new(provider));
         self
     }
 
@@ -190,9 +184,7 @@ impl<C: BuiltClient> ClientBuilder<C> {
     /// authenticate.
     #[must_use]
     pub fn sasl_mechanism(mut self, mechanism: impl SaslMechanism) -> Self {
-        let mechanism: Arc<dyn SaslMechanism> = Arc::new(mechanism);
-        self.0.connector = self.0.connector.with_sasl_mechanism(Arc::clone(&mechanism));
-        self.0.sasl_mechanism = Some(mechanism);
+        self.0.connector = self.0.connector.with_sasl_mechanism(Arc::new(mechanism));
         self
     }
 
@@ -317,8 +309,8 @@ impl<C: BuiltClient> ClientBuilder<C> {
     ///
     /// # Errors
     ///
-    /// Options that contradict each other, a folder for traces that cannot be created, or an event loop or its
-    /// thread that cannot be started, on runtimes that start their own.
+    /// Options that contradict each other, a file of the connection string that cannot be read, a folder for traces that
+    /// cannot be created, or an event loop or its thread that cannot be started, on runtimes that start their own.
     ///
     /// # Panics
     ///

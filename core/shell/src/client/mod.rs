@@ -131,7 +131,7 @@ impl<R: Network<Connection = Connection<R>> + CurrentRuntime> Client<R> {
     ///
     /// # Errors
     ///
-    /// The connection string is invalid, or a file it names cannot be read.
+    /// The connection string is invalid.
     ///
     /// ```no_run
     /// use cenote_tokio::Client;

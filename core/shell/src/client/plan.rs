@@ -7,7 +7,6 @@ use cenote_core::address::ServerAddress;
 use cenote_core::client::ClientSettings;
 #[cfg(not(feature = "srv"))]
 use cenote_core::client::SrvPolling;
-use cenote_core::connect::{SaslMechanism, ServerApi};
 use cenote_core::log::LogSettings;
 use cenote_core::monitor::MonitorOptions;
 use cenote_core::uri::ConnectionString;
@@ -16,12 +15,10 @@ use super::ClientBuildError;
 #[cfg(feature = "srv")]
 use super::srv::SrvSettings;
 use super::told::SdamSubscribers;
-use crate::aws::AwsCredentialProvider;
 use crate::builder::{BuildError, Builder, BuiltPool};
 use crate::event::PoolEvent;
 #[cfg(feature = "metrics")]
 use crate::metrics::Metrics;
-use crate::oidc::TokenCallback;
 use crate::pool::leak::LeakReport;
 use crate::runtime::platform::environment;
 use crate::trace::{ClientTraceOptions, DumpedBeside};
@@ -30,14 +27,7 @@ use crate::trace::{ClientTraceOptions, DumpedBeside};
 /// [`ClientInner::start`](super::ClientInner::start).
 pub struct ClientPlan<P: BuiltPool> {
     pub(super) uri: ConnectionString,
-    pub(super) connector: P::Connector,
-    /// The connector has it already.
-    pub(super) server_api: Option<ServerApi>,
-    /// The connector has it already.
-    pub(super) sasl_mechanism: Option<Arc<dyn SaslMechanism>>,
-    /// The connector has it already.
-    pub(super) token_callback: Option<Arc<TokenCallback>>,
-    pub(super) aws_provider: Option<Arc<AwsCredentialProvider>>,
+    pub(crate) connector: P::Connector,
     #[cfg(feature = "srv")]
     pub(super) srv: SrvSettings,
     pub(super) monitoring: MonitorOptions,
@@ -63,10 +53,6 @@ impl<P: BuiltPool> ClientPlan<P> {
     pub(super) fn new(uri: ConnectionString, connector: P::Connector) -> Self {
         Self {
             connector,
-            server_api: None,
-            sasl_mechanism: None,
-            token_callback: None,
-            aws_provider: None,
             #[cfg(feature = "srv")]
             srv: SrvSettings::default(),
             monitoring: MonitorOptions::new(&uri, environment().is_faas()),

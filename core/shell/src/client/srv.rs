@@ -3,7 +3,6 @@
 mod hosts;
 
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::time::Duration;
 
 use cenote_core::client::SrvPolling;
@@ -13,7 +12,7 @@ use cenote_core::uri::srv::{LookupError, SrvAnswers, SrvError, SrvOptions, SrvRe
 
 use self::hosts::HostRules;
 use super::{BuiltClient, ClientBuildError, ClientBuilder, ClientPlan};
-use crate::builder::{BuildError, BuiltPool, FromUri};
+use crate::builder::{BuiltPool, FromUri};
 use crate::client::name_service::{NameServers, Questions};
 use crate::log;
 use crate::runtime::platform::{environment, random};
@@ -152,20 +151,7 @@ impl<P: BuiltPool<Connector: FromUri>> ClientPlan<P> {
         self.uri.warnings().iter().skip(known).for_each(log::connection_string);
         self.srv.ttl = Some(answers.ttl());
         self.monitoring = MonitorOptions::new(&self.uri, environment().is_faas());
-        let mut connector = P::Connector::from_uri(&self.uri).map_err(BuildError::from)?;
-        if let Some(api) = self.server_api {
-            connector = connector.with_server_api(api);
-        }
-        if let Some(mechanism) = &self.sasl_mechanism {
-            connector = connector.with_sasl_mechanism(Arc::clone(mechanism));
-        }
-        if let Some(callback) = &self.token_callback {
-            connector = connector.with_token_callback(Arc::clone(callback));
-        }
-        if let Some(provider) = &self.aws_provider {
-            connector = connector.with_aws_credential_provider(Arc::clone(provider));
-        }
-        self.connector = connector;
+        self.connector = self.connector.resolved(&self.uri);
         Ok(self)
     }
 }

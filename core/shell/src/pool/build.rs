@@ -127,7 +127,7 @@ impl<R: CurrentRuntime + Network> Pool<R, MongoConnector<R>> {
     ///
     /// # Errors
     ///
-    /// An invalid connection string, or a file named in it that cannot be read.
+    /// An invalid connection string.
     ///
     /// ```no_run
     /// use std::time::Duration;

@@ -12,7 +12,7 @@ use cenote_core::address::ServerAddress;
 use cenote_core::error::{ConnectionError, Stage};
 use cenote_core::uri::TlsOptions;
 use rustls::client::{ResolvesClientCert, WebPkiServerVerifier};
-use rustls::crypto::ring;
+use rustls::crypto::CryptoProvider;
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::sign::{CertifiedKey, SingleCertAndKey};
 use rustls::{ClientConfig, InconsistentKeys, RootCertStore};
@@ -31,8 +31,11 @@ use self::verifier::{Trusted, Verifier};
 /// # Errors
 ///
 /// What cannot be read, or is not what it should be, by the name of its option.
-pub fn config(options: &TlsOptions) -> Result<ClientConfig, ConnectionError> {
-    let provider = Arc::new(ring::default_provider());
+pub fn config(
+    options: &TlsOptions,
+    provider: Arc<CryptoProvider>,
+) -> Result<ClientConfig, ConnectionError> {
+    let certificate = client_certificate(options, &provider)?;
     let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
         .with_safe_default_protocol_versions()
         .map_err(refused)?;
@@ -48,10 +51,35 @@ pub fn config(options: &TlsOptions) -> Result<ClientConfig, ConnectionError> {
         Verifier::Trusted(Trusted { authorities, listed, any_name })
     };
     let builder = builder.dangerous().with_custom_certificate_verifier(Arc::new(verifier));
-    Ok(match client_certificate(options)? {
+    Ok(match certificate {
         Some(certificate) => builder.with_client_cert_resolver(certificate),
         None => builder.with_no_client_auth(),
     })
+}
+
+/// The cryptography of TLS where the application chooses none: the [default](CryptoProvider::get_default) of the process,
+/// or else `ring` (feature `ring`).
+///
+/// # Errors
+///
+/// There is neither.
+pub fn default_provider() -> Result<Arc<CryptoProvider>, ConnectionError> {
+    let of_process = CryptoProvider::get_default().cloned();
+    of_process.or_else(built_in).ok_or_else(|| {
+        let reason = "there is no cryptography for TLS: give the builder a `crypto_provider` or a `tls_config`, install a \
+                      default of the process with `CryptoProvider::install_default`, or enable the feature `ring`";
+        ConnectionError::configuration(Stage::TlsIo, reason)
+    })
+}
+
+#[cfg(feature = "ring")]
+fn built_in() -> Option<Arc<CryptoProvider>> {
+    Some(Arc::new(rustls::crypto::ring::default_provider()))
+}
+
+#[cfg(not(feature = "ring"))]
+const fn built_in() -> Option<Arc<CryptoProvider>> {
+    None
 }
 
 /// The name to be verified: the server's, also through a proxy.
@@ -95,6 +123,7 @@ fn trusted(
 // TL-11
 fn client_certificate(
     options: &TlsOptions,
+    provider: &CryptoProvider,
 ) -> Result<Option<Arc<dyn ResolvesClientCert>>, ConnectionError> {
     const OPTION: &str = "tlsCertificateKeyFile";
     let Some(path) = &options.certificate_key_file else { return Ok(None) };
@@ -105,9 +134,9 @@ fn client_certificate(
     }
     let file = PemFile::read(OPTION, path)?;
     let (chain, key) = (file.certificates()?, file.key()?);
-    let key = ring::default_provider().key_provider.load_private_key(key).map_err(|_| {
+    let key = provider.key_provider.load_private_key(key).map_err(|_| {
         file.unusable(
-            "TLS cannot sign with its key: it takes RSA of 2048 to 4096 bits, ECDSA of P-256 or P-384, and Ed25519",
+            "TLS cannot sign with its key: use RSA of 2048 to 4096 bits, ECDSA of P-256 or P-384, or Ed25519",
         )
     })?;
     // A certificate that is not parsed here, as those of X.509 version 1, is the server's to judge.

@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::Arc;
 
-use rustls::crypto::ring;
+use rustls::crypto::{CryptoProvider, ring};
 use rustls::server::WebPkiClientVerifier;
 use rustls::sign::{CertifiedKey, SingleCertAndKey};
 use rustls::version::TLS12;
@@ -44,7 +44,8 @@ impl Tls {
             None => certificates.server(options.certificate)?,
         };
         let mut roots = RootCertStore::empty();
-        let provider = Arc::new(ring::default_provider());
+        let of_process = CryptoProvider::get_default().cloned();
+        let provider = of_process.unwrap_or_else(|| Arc::new(ring::default_provider()));
         let config = roots.add(certificates.authority()).and_then(|()| {
             let verifier =
                 WebPkiClientVerifier::builder_with_provider(Arc::new(roots), Arc::clone(&provider));

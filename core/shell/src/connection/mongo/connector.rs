@@ -6,6 +6,8 @@ use std::time::Duration;
 use cenote_core::connect::{SaslMechanism, ServerApi};
 use cenote_core::error::{ConnectionError, Stage};
 use cenote_core::uri::ConnectionString;
+use rustls::ClientConfig;
+use rustls::crypto::CryptoProvider;
 
 use super::{MongoConnector, OpenedConnection, Transport};
 use crate::aws::AwsCredentialProvider;
@@ -17,16 +19,35 @@ use crate::connection::interrupt::Interrupter;
 use crate::oidc::TokenCallback;
 use crate::runtime::Network;
 
+impl<R> MongoConnector<R> {
+    /// Does the cryptography of TLS with `provider`, also in clones that are made of it from now on: see
+    /// [`Builder::crypto_provider`](crate::builder::Builder::crypto_provider).
+    #[must_use]
+    pub fn with_crypto_provider(mut self, provider: Arc<CryptoProvider>) -> Self {
+        self.tls = Arc::new(self.tls.with_provider(provider));
+        self
+    }
+
+    /// Connects with TLS as `config` says, also in clones that are made of it from now on: see
+    /// [`Builder::tls_config`](crate::builder::Builder::tls_config).
+    #[must_use]
+    pub fn with_tls_config(mut self, config: Arc<ClientConfig>) -> Self {
+        self.tls = Arc::new(self.tls.with_config(config));
+        self
+    }
+}
+
 impl<R: Network> Connector<R> for MongoConnector<R> {
     type Connection = R::Connection;
     type Error = ConnectionError;
 
     const LOOKS_AT_IDLE: bool = true;
 
-    /// Whether the credential and the mechanism can be used.
+    /// Whether the credential and the mechanism can be used, and TLS. Reads the files of TLS.
     // AU-07
     fn check(&self) -> Result<(), ConnectionError> {
-        self.settings.check()
+        self.settings.check()?;
+        self.tls.check()
     }
 
     /// It ends by `connectTimeoutMS`, which callbacks of the application do not count to.
@@ -95,6 +116,11 @@ impl<R> FromUri for MongoConnector<R> {
         Self::new(uri)
     }
 
+    fn resolved(self, uri: &ConnectionString) -> Self {
+        self.settings.resolve(uri);
+        self
+    }
+
     fn with_server_api(self, api: ServerApi) -> Self {
         Self::with_server_api(self, api)
     }
@@ -109,5 +135,13 @@ impl<R> FromUri for MongoConnector<R> {
 
     fn with_aws_credential_provider(self, provider: Arc<AwsCredentialProvider>) -> Self {
         Self::with_aws_credential_provider(self, provider)
+    }
+
+    fn with_crypto_provider(self, provider: Arc<CryptoProvider>) -> Self {
+        Self::with_crypto_provider(self, provider)
+    }
+
+    fn with_tls_config(self, config: Arc<ClientConfig>) -> Self {
+        Self::with_tls_config(self, config)
     }
 }

@@ -32,6 +32,16 @@ impl ClientMetadataStore {
         Arc::clone(&self.lock().monitoring)
     }
 
+    /// With the options that a TXT record has set, before any connection is opened.
+    pub(super) fn resolve(&self, uri: &ConnectionString) {
+        let Stored { client, options, monitoring } = &mut *self.lock();
+        let mut resolved = EstablishOptions::new(uri, client);
+        resolved.server_api = options.server_api;
+        resolved.sasl_mechanism = options.sasl_mechanism.clone();
+        *monitoring = Arc::new(resolved.for_monitor());
+        *options = Arc::new(resolved);
+    }
+
     pub(super) fn declare(&self, api: ServerApi) {
         let Stored { options, monitoring, .. } = &mut *self.lock();
         Arc::make_mut(options).server_api = Some(api);

@@ -92,44 +92,37 @@ pub use self::transport::{ByteLayer, Transport};
 /// ```
 pub struct MongoConnector<R> {
     settings: Arc<Settings>,
-    tls: Option<Arc<TlsSource>>,
+    tls: Arc<TlsSource>,
     resolver: Option<Arc<Resolver>>,
     last_addresses: Arc<LastAddresses>,
     runtime: PhantomData<fn() -> R>,
 }
 
 impl<R> MongoConnector<R> {
-    /// Reads the files that the connection string names. Makes no connection.
+    /// Reads no files and makes no connection. Whether its credential and the files of TLS can be used is
+    /// [checked](crate::connection::Connector::check) when the pool is built.
     ///
     /// # Errors
     ///
-    /// A TLS file that cannot be read or is invalid; an application name that is too long. Whether its credential can
-    /// be used is [checked](crate::connection::Connector::check) when the pool is built.
+    /// An application name that is too long.
     pub fn new(uri: &ConnectionString) -> Result<Self, ConnectionError> {
-        Self::with_settings(uri, Settings::new(uri)?)
+        Ok(Self::with_settings(uri, Settings::new(uri)?))
     }
 
     /// As [`new`](Self::new), for a driver that sends its own name to servers.
-    ///
-    /// # Errors
-    ///
-    /// As [`new`](Self::new).
-    pub fn with_client(
-        uri: &ConnectionString,
-        client: &ClientMetadata,
-    ) -> Result<Self, ConnectionError> {
+    #[must_use]
+    pub fn with_client(uri: &ConnectionString, client: &ClientMetadata) -> Self {
         Self::with_settings(uri, Settings::with_client(uri, client))
     }
 
-    fn with_settings(uri: &ConnectionString, settings: Settings) -> Result<Self, ConnectionError> {
-        let tls = uri.tls.enabled().then(|| TlsSource::new(uri.tls.clone())).transpose()?;
-        Ok(Self {
+    fn with_settings(uri: &ConnectionString, settings: Settings) -> Self {
+        Self {
             settings: Arc::new(settings),
-            tls: tls.map(Arc::new),
+            tls: Arc::new(TlsSource::new(uri.tls.clone())),
             resolver: None,
             last_addresses: Arc::default(),
             runtime: PhantomData,
-        })
+        }
     }
 
     /// Declares the version of the server's API, on hello and on every command of connections that are opened
@@ -249,16 +242,16 @@ impl<R: Network> MongoConnector<R> {
     ) -> Result<Messages<R>, ConnectionError> {
         let mut transport = transport.with_request_ids(request_ids()?);
         let stream = self.dial(runtime, address, limit, stages).await?;
-        if let Some(source) = &self.tls {
+        if self.tls.is_enabled() {
             stages.enter(Stage::TlsIo);
-            if source.has_files() {
-                let source = Arc::clone(source);
+            if self.tls.wants_look() {
+                let source = Arc::clone(&self.tls);
                 let refreshed = pin!(runtime.unblock(move || source.refresh()));
                 // Otherwise the files count as they were.
                 let _ = hold(runtime, Limit::each(Some(LOOK_AT_FILES)), refreshed).await;
             }
             let name = tls::server_name(address)?;
-            let tls = ClientConnection::new(source.config(), name).map_err(tls::refused)?;
+            let tls = ClientConnection::new(self.tls.config()?, name).map_err(tls::refused)?;
             transport.start_tls(tls);
         }
         let mut messages = Messages { runtime: runtime.clone(), stream, transport };
@@ -303,7 +296,7 @@ impl<R: Network> MongoConnector<R> {
 
 impl<R> Clone for MongoConnector<R> {
     fn clone(&self) -> Self {
-        let (settings, tls) = (Arc::clone(&self.settings), self.tls.clone());
+        let (settings, tls) = (Arc::clone(&self.settings), Arc::clone(&self.tls));
         let last_addresses = Arc::clone(&self.last_addresses);
         let resolver = self.resolver.clone();
         Self { settings, tls, resolver, last_addresses, runtime: PhantomData }

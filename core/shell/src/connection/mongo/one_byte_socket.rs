@@ -165,7 +165,7 @@ fn with_tls() {
     let certified = rcgen::generate_simple_self_signed(["db.example.com".to_owned()]).unwrap();
     let key = PrivatePkcs8KeyDer::from(certified.signing_key.serialize_der());
     let provider = Arc::new(ring::default_provider());
-    let server = ServerConfig::builder_with_provider(provider)
+    let server = ServerConfig::builder_with_provider(Arc::clone(&provider))
         .with_safe_default_protocol_versions()
         .unwrap()
         .with_no_client_auth()
@@ -173,7 +173,8 @@ fn with_tls() {
         .unwrap();
     let mut insecure = TlsOptions::default();
     insecure.insecure = Some(true);
-    let (server, client) = (Arc::new(server), Arc::new(tls::config(&insecure).unwrap()));
+    let client = tls::config(&insecure, provider).unwrap();
+    let (server, client) = (Arc::new(server), Arc::new(client));
     for compressor in compressors() {
         let mut transport = Transport::new();
         let name = "db.example.com".try_into().unwrap();

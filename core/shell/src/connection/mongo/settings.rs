@@ -60,6 +60,11 @@ impl Settings {
         }
     }
 
+    /// With the options that a TXT record has set.
+    pub(super) fn resolve(&self, uri: &ConnectionString) {
+        self.metadata.resolve(uri);
+    }
+
     pub(super) fn append_metadata(&self, driver: DriverInfo) -> bool {
         self.metadata.append(driver)
     }
