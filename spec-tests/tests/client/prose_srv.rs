@@ -56,12 +56,22 @@ fn servers_outside_of_the_domain_are_refused(shell: Shell) {
     }
 }
 
+/// Also where the connection string has letters outside ASCII.
 // SV-03
 fn a_domain_in_punycode_covers_its_servers(shell: Shell) {
-    let (host, target) = ("cluster.xn--bcher-kva.example", "DB.xn--bcher-kva.example.");
-    let world = client_of(shell, host, target).expect("a client");
-    assert_eq!(addresses(&world), ["db.xn--bcher-kva.example:1"]);
-    world.client.close();
+    let names = NameServer::start().expect("a port");
+    let record = SrvRecord::new("DB.xn--bcher-kva.example.", 1);
+    names.set_srv("_mongodb._tcp.cluster.xn--bcher-kva.example", &[record]);
+    for host in [
+        "cluster.xn--bcher-kva.example/?",
+        "Cluster.Bücher.example/?",
+        "Cluster.Bücher.example/?srvAllowedHostsSuffix=BÜCHER.example.&",
+    ] {
+        let uri = format!("mongodb+srv://{host}tls=false&serverSelectionTimeoutMS=1");
+        let world = World::srv(shell, &uri, &names).expect("a client");
+        assert_eq!(addresses(&world), ["db.xn--bcher-kva.example:1"], "{host}");
+        world.client.close();
+    }
 }
 
 /// The options of the client, and which of the routers its records name before and after.
