@@ -168,7 +168,7 @@ fn servers_of_srv_records_have_the_same_tls(shell: Shell) {
     let names = NameServer::start().expect("a port");
     names.set_srv(SRV, &[record(&endpoint)]);
     let client = |uri: &str, tls| {
-        let names = NameService { address: names.address(), interval: World::SRV_INTERVAL };
+        let names = NameService::new(names.address(), World::SRV_INTERVAL);
         let setup = ClientSetup { names: Some(names), tls, ..ClientSetup::default() };
         shell.build_client(uri, setup).expect("good options")
     };

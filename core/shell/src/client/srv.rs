@@ -12,7 +12,7 @@ use cenote_core::uri::srv::{LookupError, SrvAnswers, SrvError, SrvOptions, SrvRe
 
 use self::hosts::HostRules;
 use super::{BuiltClient, ClientBuildError, ClientBuilder, ClientPlan};
-use crate::builder::{BuiltPool, FromUri};
+use crate::builder::{BuildError, BuiltPool, FromUri};
 use crate::client::name_service::{NameServers, Questions};
 use crate::log;
 use crate::runtime::platform::{environment, random};
