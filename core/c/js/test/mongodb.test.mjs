@@ -125,7 +125,7 @@ test("a failure of an attempt from before a clear does not clear again", async (
   const { client, pool, events } = await connected(context, { appName: "stale", maxPoolSize: 2 });
   assert.equal(pool.generation, 1);
   const admin = await connected(context);
-  const data = { failCommands: ["hello", "isMaster", "ismaster"], appName: "stale", closeConnection: true };
+  const data = { failCommands: ["hello", "isMaster", "ismaster"], appName: "stale", errorCode: 91 };
   Object.assign(data, { blockConnection: true, blockTimeMS: 200 });
   const connection = await held(pool);
   // The monitor stays out of it.
@@ -134,11 +134,23 @@ test("a failure of an attempt from before a clear does not clear again", async (
   const attempt = held(pool);
   await sleep(50);
   pool.clear();
-  await assert.rejects(attempt, { name: "MongoNetworkError" });
+  await assert.rejects(attempt, { code: 91 });
   while (pool.totalConnectionCount > 1) await sleep(5);
   assert.equal(pool.generation, 2);
   assert.equal(namesOf(events).filter((name) => name === "connectionPoolCleared").length, 1);
   pool.checkIn(connection);
+});
+
+test("a clear that interrupts ends what is under way", async (context) => {
+  const { pool, ping } = await connected(context, { appName: "interrupted", maxPoolSize: 1 });
+  const admin = await connected(context);
+  const data = { failCommands: ["ping"], appName: "interrupted", blockConnection: true, blockTimeMS: 5000 };
+  await admin.client.db("admin").command({ configureFailPoint: "failCommand", mode: { times: 1 }, data });
+  const blocked = ping();
+  while (pool.currentCheckedOutCount === 0) await sleep(1);
+  pool.clear({ interruptInUseConnections: true });
+  await assert.rejects(blocked, { name: "PoolClearedOnNetworkError" });
+  assert.equal(pool.totalConnectionCount, 0);
 });
 
 test("a listener that throws stops neither the pool nor other callers", async (context) => {
