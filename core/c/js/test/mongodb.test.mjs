@@ -205,21 +205,30 @@ test("a trap fails the callers that wait", async (context) => {
   pool.checkIn(connection);
   await assert.rejects(waiting, /the module trapped \(unreachable\)/);
   await assert.rejects(held(pool), /the module trapped/);
+  assert.equal(pool.waitQueueSize, 0);
   assert.ok(connection.closed);
 });
 
 test("recordings have what happened, for their owner alone", async (context) => {
   const [trace, flightRecorder] = ["trace", "flight"].map((name) => mkdtempSync(join(tmpdir(), `cenote-js-${name}-`)));
   install(mongodb, { trace, flightRecorder });
-  const { client } = await connected(context);
-  install(mongodb, { trace: null, flightRecorder });
+  const recorded = await connected(context, { maxPoolSize: 1, waitQueueTimeoutMS: 20 });
+  install(mongodb, { trace: null });
   const { pool, ping } = await connected(context, { maxPoolSize: 1, waitQueueTimeoutMS: 20 });
   install(mongodb, { flightRecorder: null });
   const connection = await held(pool);
   const [first, second] = await Promise.all([ping(), ping()].map((it) => it.catch((error) => error.cause.message)));
   assert.doesNotMatch(second, /story/);
   pool.checkIn(connection);
-  await client.close();
+
+  // What led to a time-out is there at once, and what comes after the end of the client as well.
+  const late = await held(recorded.pool);
+  const path = await recorded.ping().catch((error) => error.cause.message.split("; recorded in ").at(1));
+  assert.ok(statSync(path).size > 0);
+  await recorded.client.close();
+  const size = statSync(path).size;
+  recorded.pool.checkIn(late);
+  assert.ok(statSync(path).size > size);
   const written = [trace, flightRecorder].map((folder) => readdirSync(folder).map((name) => join(folder, name)));
   assert.equal(first.split("; its story is in ").at(1), written[1][0]);
   for (const files of written) {
