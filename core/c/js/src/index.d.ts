@@ -23,7 +23,7 @@ export declare function optionsFromUri(uri: string): Options;
  * After `CENOTE_TRAPPED`, a bug of the library, the pool cannot be used any more; others can.
  */
 export declare class CenoteError extends Error {
-  /** `CENOTE_` and a name of `Status`, such as `CENOTE_MISUSE`; or `CENOTE_NOT_LOADED`, `CENOTE_TRAPPED`. */
+  /** `CENOTE_` and a name of `Status`, such as `CENOTE_MISUSE`; or `CENOTE_NOT_LOADED`, `CENOTE_NO_MEMORY`, `CENOTE_TRAPPED`. */
   readonly code: string;
 }
 

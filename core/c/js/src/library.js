@@ -53,6 +53,14 @@ export function nanoseconds(time, name = "") {
   throw new CenoteError("BAD_VALUE", `${name}${time} is no time: milliseconds from 0 to 1e13, or Infinity`);
 }
 
+function instantiated() {
+  try {
+    return new WebAssembly.Instance(compiled).exports;
+  } catch (error) {
+    throw new CenoteError("NO_MEMORY", `no memory for one more pool: ${error.message}`);
+  }
+}
+
 /// An instance of the module, for one pool: a trap can leave its memory in any state, and ends this instance alone.
 export class Library {
   /// The functions of the library.
@@ -69,7 +77,7 @@ export class Library {
   constructor() {
     compiled ??= compiledFile();
     if (!compiled) throw new CenoteError("NOT_LOADED", "the module is not compiled yet: `await load()` before the first pool");
-    const { exports } = new WebAssembly.Instance(compiled);
+    const exports = instantiated();
     this.#memory = exports.memory;
     for (const [name, call] of Object.entries(exports)) {
       if (name.startsWith("cenote_")) this.calls[name] = this.#guarded(call);
@@ -210,8 +218,9 @@ export class Library {
   /// Makes a cause, which has to be released.
   cause({ text = "", codeName = null, labels = [], ...numbers }) {
     const { topologyVersion = null, code = null, stage = 7, kind = 0, after = 0, payload = 0 } = numbers;
-    // A text of C ends at its first zero byte.
-    const texts = this.texts(String(text).replaceAll("\0", " "), codeName, labels.join(" "));
+    // A text of C ends at its first zero byte, and servers may send any.
+    const clean = (it) => String(it).replaceAll("\0", " ");
+    const texts = this.texts(clean(text), codeName === null ? null : clean(codeName), clean(labels.join(" ")));
     const view = this.#begin(CAUSE_OPTIONS_SIZE);
     const fields = CAUSE_OPTIONS_FIELDS;
     ["text", "codeName", "labels"].forEach((name, index) => view.setUint32(fields[name].at, texts[index], true));

@@ -125,7 +125,7 @@ test("a failure of an attempt from before a clear does not clear again", async (
   const { client, pool, events } = await connected(context, { appName: "stale", maxPoolSize: 2 });
   assert.equal(pool.generation, 1);
   const admin = await connected(context);
-  const data = { failCommands: ["hello", "isMaster", "ismaster"], appName: "stale", closeConnection: true };
+  const data = { failCommands: ["hello", "isMaster", "ismaster"], appName: "stale", errorCode: 91 };
   Object.assign(data, { blockConnection: true, blockTimeMS: 200 });
   const connection = await held(pool);
   // The monitor stays out of it.
@@ -134,11 +134,23 @@ test("a failure of an attempt from before a clear does not clear again", async (
   const attempt = held(pool);
   await sleep(50);
   pool.clear();
-  await assert.rejects(attempt, { name: "MongoNetworkError" });
+  await assert.rejects(attempt, { code: 91 });
   while (pool.totalConnectionCount > 1) await sleep(5);
   assert.equal(pool.generation, 2);
   assert.equal(namesOf(events).filter((name) => name === "connectionPoolCleared").length, 1);
   pool.checkIn(connection);
+});
+
+test("a clear that interrupts ends what is under way", async (context) => {
+  const { pool, ping } = await connected(context, { appName: "interrupted", maxPoolSize: 1 });
+  const admin = await connected(context);
+  const data = { failCommands: ["ping"], appName: "interrupted", blockConnection: true, blockTimeMS: 5000 };
+  await admin.client.db("admin").command({ configureFailPoint: "failCommand", mode: { times: 1 }, data });
+  const blocked = ping();
+  while (pool.currentCheckedOutCount === 0) await sleep(1);
+  pool.clear({ interruptInUseConnections: true });
+  await assert.rejects(blocked, { name: "PoolClearedOnNetworkError" });
+  assert.equal(pool.totalConnectionCount, 0);
 });
 
 test("a listener that throws stops neither the pool nor other callers", async (context) => {
@@ -193,21 +205,30 @@ test("a trap fails the callers that wait", async (context) => {
   pool.checkIn(connection);
   await assert.rejects(waiting, /the module trapped \(unreachable\)/);
   await assert.rejects(held(pool), /the module trapped/);
+  assert.equal(pool.waitQueueSize, 0);
   assert.ok(connection.closed);
 });
 
 test("recordings have what happened, for their owner alone", async (context) => {
   const [trace, flightRecorder] = ["trace", "flight"].map((name) => mkdtempSync(join(tmpdir(), `cenote-js-${name}-`)));
   install(mongodb, { trace, flightRecorder });
-  const { client } = await connected(context);
-  install(mongodb, { trace: null, flightRecorder });
+  const recorded = await connected(context, { maxPoolSize: 1, waitQueueTimeoutMS: 20 });
+  install(mongodb, { trace: null });
   const { pool, ping } = await connected(context, { maxPoolSize: 1, waitQueueTimeoutMS: 20 });
   install(mongodb, { flightRecorder: null });
   const connection = await held(pool);
   const [first, second] = await Promise.all([ping(), ping()].map((it) => it.catch((error) => error.cause.message)));
   assert.doesNotMatch(second, /story/);
   pool.checkIn(connection);
-  await client.close();
+
+  // What led to a time-out is there at once, and what comes after the end of the client as well.
+  const late = await held(recorded.pool);
+  const path = await recorded.ping().catch((error) => error.cause.message.split("; recorded in ").at(1));
+  assert.ok(statSync(path).size > 0);
+  await recorded.client.close();
+  const size = statSync(path).size;
+  recorded.pool.checkIn(late);
+  assert.ok(statSync(path).size > size);
   const written = [trace, flightRecorder].map((folder) => readdirSync(folder).map((name) => join(folder, name)));
   assert.equal(first.split("; its story is in ").at(1), written[1][0]);
   for (const files of written) {

@@ -50,6 +50,15 @@ test("a service behind a load balancer has its own generation", () => {
   }
 });
 
+test("what a server sends cannot be refused", () => {
+  const pool = new Pool("db:27017", {}, 0, { isReady: true });
+  pool.checkOut(1, 1, 1);
+  pool.establishFailed(2, 1, { kind: CauseKind.COMMAND, code: 18, text: "a\0b", codeName: "Auth\0x", labels: ["c\0d"] });
+  const failed = [...pool.actions()].at(-1);
+  assert.equal(failed.error, CheckOutError.ESTABLISH_FAILED);
+  assert.match(pool.actionCause().text, /a b/);
+});
+
 test("a server's error is judged by its topology version", () => {
   const pool = new Pool("db:27017", {}, 0, { isReady: true });
   pool.checkOut(1, 1, 1);

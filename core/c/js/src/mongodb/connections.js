@@ -34,7 +34,7 @@ export class Connections {
   #established = new Map();
   #pending = new Map();
 
-  /// `feed` tells the machine something that is about an error.
+  /// `feed` tells the machine something, perhaps about an error of a connection.
   constructor(driver, pool, server, machine, feed) {
     this.#driver = driver;
     this.#pool = pool;
@@ -94,6 +94,13 @@ export class Connections {
       connection.destroy();
       return;
     }
+    const { serviceId } = connection;
+    if (this.#pool.loadBalanced && serviceId?.id?.length !== 12) {
+      connection.destroy();
+      const error = new this.#driver.MongoRuntimeError(`The serviceId of ${this.#pool.address} is no ObjectId: ${serviceId}`);
+      this.#failed(id, establishment, error);
+      return;
+    }
     this.#pending.delete(id);
     this.#established.set(id, connection);
     const { APM_EVENTS, Connection } = this.#driver;
@@ -126,7 +133,7 @@ export class Connections {
   #closedByPeer(id, connection) {
     if (this.get(id) !== connection || this.#pool.checkedOut.has(connection)) return;
     const cause = this.causeOf(connection.error);
-    this.#feed((now) => this.#machine.idleClosedByPeer(now, id, cause), connection.error);
+    this.#feed((now) => this.#machine.idleClosedByPeer(now, id, cause), { id, error: connection.error });
   }
 
   #failed(id, establishment, error, generation) {
@@ -138,7 +145,7 @@ export class Connections {
     if (establishment.isAborted) return;
     this.#pending.delete(id);
     const cause = { ...this.causeOf(error), stage: CauseStage.HELLO };
-    this.#feed((now) => this.#machine.establishFailed(now, id, cause), error);
+    this.#feed((now) => this.#machine.establishFailed(now, id, cause), { id, error });
   }
 
   /// What the machine keeps of an error. The error itself goes to the caller.

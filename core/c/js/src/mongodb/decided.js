@@ -44,7 +44,7 @@ export class DecidedPool {
     } catch (error) {
       throw new driver.MongoInvalidArgumentError(`Cenote's pool: ${error.message}`, { cause: error });
     }
-    const feed = (input, error) => this.#feed(input, error);
+    const feed = (input, about) => this.#feed(input, about);
     this.#connections = new Connections(driver, pool, server, this.#machine, feed);
     this.#recordings = new Recordings(this.#machine, settings, `Node.js driver ${driver.version}`);
     this.#listeners = listenersOf(server.topology.client, driver.CMAP_EVENTS);
@@ -52,8 +52,13 @@ export class DecidedPool {
     this.#machine.nextAction();
   }
 
+  /// Counts; none of a machine that has trapped.
   snapshot() {
-    return this.#machine.snapshot();
+    try {
+      return this.#machine.snapshot();
+    } catch {
+      return { available: 0, pending: 0, waiting: 0 };
+    }
   }
 
   // What the driver asks for.
@@ -86,11 +91,12 @@ export class DecidedPool {
     const { id, error } = connection;
     if (connection.closed) {
       const cause = this.#connections.causeOf(error);
-      this.#use((now) => this.#machine.checkInErrored(now, id, 0, cause), error);
+      this.#use((now) => this.#machine.checkInErrored(now, id, 0, cause), { id, error });
     } else {
       connection.markAvailable();
       this.#use((now) => this.#machine.checkIn(now, id, 0));
     }
+    this.#endRecording();
   }
 
   clear({ serviceId, interruptInUseConnections = false } = {}) {
@@ -110,7 +116,7 @@ export class DecidedPool {
     const generation = pool.serviceGenerations.get(service);
     if (generation === undefined) throw new MongoRuntimeError("Service generations are required in load balancer mode.");
     pool.serviceGenerations.set(service, generation + 1);
-    this.#feed((now) => this.#machine.clear(now, cause, { service: serviceId.id }), null, serviceId);
+    this.#feed((now) => this.#machine.clear(now, cause, { service: serviceId.id }), { serviceId });
   }
 
   close() {
@@ -119,28 +125,33 @@ export class DecidedPool {
     this.#feed((now) => this.#machine.close(now));
     // It may be of a wait that has ended since, and would keep the process alive.
     clearTimeout(this.#timer);
-    this.#recordings.end();
+    this.#endRecording();
+  }
+
+  /// With the last connection that comes back to a closed pool.
+  #endRecording() {
+    if (this.#pool.closed && this.#pool.checkedOut.size === 0) this.#recordings.end();
   }
 
   // What the machine is told.
 
-  /// Tells the machine what happened, and performs what follows. It may be about an error, or a service.
-  #feed(input, error = null, serviceId = undefined) {
-    this.#tell(input, error, serviceId, () => this.#arm());
+  /// Tells the machine what happened, and performs what follows. It may be about the error of a connection, or a service.
+  #feed(input, about = {}) {
+    this.#tell(input, about, () => this.#arm());
   }
 
   /// The same for a check-out or a check-in, after which the timer usually stays as it is.
-  #use(input, error = null) {
-    this.#tell(input, error, undefined, () => {
+  #use(input, about = {}) {
+    this.#tell(input, about, () => {
       if (!this.#machine.keepsDeadline(this.#due)) this.#arm();
     });
   }
 
-  #tell(input, error, serviceId, arm) {
+  #tell(input, about, arm) {
     try {
       this.#adjustEvents();
       input(performance.now());
-      this.#pull(error, serviceId);
+      this.#pull(about);
       arm();
       if (!this.#isPerforming) this.#performAll();
     } catch (trap) {
@@ -156,20 +167,23 @@ export class DecidedPool {
     this.#machine.setEvents(wanted);
   }
 
-  #pull(error, serviceId) {
+  #pull(about) {
     for (let action; (action = this.#machine.nextAction()) !== null; ) {
       // Texts can be had of the last action alone.
       const isTimeout = action.kind === ActionKind.DELIVER && action.error === CheckOutError.WAIT_QUEUE_TIMEOUT;
       const text = isTimeout ? this.#machine.actionText(TextKind.EXPLANATION) + this.#recordings.timedOut() : null;
-      this.#queue.push({ action, error, serviceId, text });
+      this.#queue.push({ action, about, text });
       if (action.remaining === 0) break;
     }
   }
 
   #performAll() {
     this.#isPerforming = true;
-    for (let step; (step = this.#queue.shift()) !== undefined; ) this.#perform(step);
-    this.#isPerforming = false;
+    try {
+      for (let step; (step = this.#queue.shift()) !== undefined; ) this.#perform(step);
+    } finally {
+      this.#isPerforming = false;
+    }
   }
 
   /// Sets the timer, unless it rings in time. One that rings early does no harm.
@@ -247,11 +261,11 @@ export class DecidedPool {
 
   /// Emits an event of the driver. What a listener throws must not stop the actions behind it.
   #publish(step) {
-    const { action, serviceId } = step;
-    const connection = this.#connections.get(action.connection) ?? { id: action.connection, serviceId };
-    let { error } = step;
+    const { action, about } = step;
+    const connection = this.#connections.get(action.connection) ?? { id: action.connection, serviceId: about.serviceId };
+    let error = action.connection === about.id ? about.error : undefined;
     if (action.event === EventKind.CHECK_OUT_FAILED) {
-      error = UNTOLD.has(action.error) ? null : errorOf(this.#driver, this.#pool, null, step);
+      error = UNTOLD.has(action.error) ? undefined : errorOf(this.#driver, this.#pool, null, step);
     }
     const event = eventOf(this.#driver, this.#pool, action, connection, error ?? undefined);
     try {

@@ -3,14 +3,14 @@
 import { CheckOutError } from "../abi.js";
 
 /// Why a check-out failed. `step` has the action that says so, with its text.
-export function errorOf(driver, pool, waiter, { action, error, text }) {
+export function errorOf(driver, pool, waiter, { action, about, text }) {
   switch (action.error) {
     case CheckOutError.POOL_CLOSED:
       return new driver.PoolClosedError(pool);
     case CheckOutError.POOL_CLEARED:
       return new driver.PoolClearedError(pool);
     case CheckOutError.ESTABLISH_FAILED:
-      return error;
+      return about.error;
     case CheckOutError.CANCELLED:
       return waiter.signal.reason;
     case CheckOutError.WAIT_QUEUE_TIMEOUT:

@@ -10,7 +10,7 @@ export interface InstallOptions {
 
 /**
  * Replaces the pool of the official driver by Cenote's: `install(mongodb)` with what `import * as mongodb from "mongodb"` or
- * `require("mongodb")` gives, before the first client connects. A second call changes the options of later pools.
+ * `require("mongodb")` gives, before the first client connects. A second call changes the given options for later pools.
  *
  * Throws `CenoteError`: `CENOTE_BAD_DRIVER` if that is no driver of a known version, `CENOTE_TOO_LATE` if a client has
  * connected, `CENOTE_BAD_OPTIONS`.

@@ -8,6 +8,7 @@ import { CenoteError } from "../library.js";
 import { poolClass } from "./pool.js";
 
 const VERSIONS = ["6.22", "7.9"];
+const OPTIONS = ["trace", "flightRecorder"];
 /// What is used of the driver's files, which no version promises to keep.
 const PARTS = {
   "./cmap/connect.js": ["connect"],
@@ -39,36 +40,38 @@ const PARTS = {
   "./sdam/topology.js": ["Topology"],
 };
 
-/// What the pools of each driver that has them are made with.
-const installed = new Map();
+/// In the driver's module, for all copies of this package: what pools are made with, and how many topologies were made to count.
+const MARK = Symbol.for("cenote");
 
 export function install(mongodb, options = {}) {
-  const settings = settingsOf(options);
-  const found = driverOf(mongodb?.default?.MongoClient ? mongodb.default : mongodb);
-  const before = installed.get(found.exports);
-  if (before) {
-    Object.assign(before, settings);
+  const given = settingsOf(options);
+  const driver = partsOf(driverOf(mongodb?.default?.MongoClient ? mongodb.default : mongodb));
+  const mark = (driver.home[MARK] ??= { settings: null, counted: 0 });
+  if (mark.settings) {
+    Object.assign(mark.settings, given);
     return;
   }
-  const driver = partsOf(found);
-  // The number of a topology counts those before it: each is a client that has connected.
-  const connected = new driver.Topology({}, "localhost:27017").s.id;
+  // The number of a topology counts those before it: each is a client that has connected, or was made here.
+  const connected = new driver.Topology({}, "localhost:27017").s.id - mark.counted;
+  mark.counted += 1;
   if (connected > 0) {
     const clients = `${connected} ${connected === 1 ? "client has" : "clients have"} connected`;
     throw new CenoteError("TOO_LATE", `${clients} before install(): call it before the first MongoClient connects`);
   }
-  installed.set(found.exports, settings);
-  driver.home.ConnectionPool = poolClass(driver, settings);
+  mark.settings = { trace: null, flightRecorder: null, ...given };
+  driver.home.ConnectionPool = poolClass(driver, mark.settings);
 }
 
+/// Those that are given; null is none.
 function settingsOf(options) {
-  const settings = { trace: null, flightRecorder: null };
+  const settings = {};
   for (const [name, folder] of Object.entries(options)) {
-    if (!(name in settings)) {
-      const known = Object.keys(settings).join(", ");
-      throw new CenoteError("BAD_OPTIONS", `no such option: ${name}; there are ${known}`);
+    if (!OPTIONS.includes(name)) {
+      throw new CenoteError("BAD_OPTIONS", `no such option: ${name}; there are ${OPTIONS.join(", ")}`);
     }
-    if (folder === undefined || folder === null) continue;
+    if (folder === undefined) continue;
+    settings[name] = null;
+    if (folder === null) continue;
     if (typeof folder !== "string") throw new CenoteError("BAD_OPTIONS", `${name} is the path of a folder, not ${folder}`);
     settings[name] = resolve(folder);
     mkdirSync(settings[name], { recursive: true });

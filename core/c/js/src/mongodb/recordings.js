@@ -10,6 +10,9 @@ const FLIGHT_BYTES = 1 << 20;
 /// How far dumps are apart at least.
 const BETWEEN_DUMPS = 60 * SECOND;
 let count = 0;
+/// Recordings that have begun: a program that ends without closing its clients writes the rest of them.
+const running = new Set();
+process.on("exit", () => running.forEach((it) => it.end()));
 
 export class Recordings {
   #machine;
@@ -29,6 +32,7 @@ export class Recordings {
     attempt(trace, () => {
       this.#recording = new TraceFile(trace, "recording");
       machine.traceStart();
+      running.add(this);
       this.#timer = setInterval(() => this.#write(), SECOND).unref();
     });
   }
@@ -36,13 +40,14 @@ export class Recordings {
   /// The pool is closed.
   end() {
     if (this.#recording === null) return;
-    this.#machine.traceStop();
+    attempt(this.#recording.path, () => this.#machine.traceStop());
     this.#write();
     this.abandon();
   }
 
   /// Nothing more can be recorded.
   abandon() {
+    running.delete(this);
     clearInterval(this.#timer);
     this.#recording?.close();
     this.#recording = null;
@@ -50,7 +55,11 @@ export class Recordings {
 
   /// A check-out has timed out: where its story is, for the error.
   timedOut() {
-    if (this.#recording !== null) return `; recorded in ${this.#recording.path}`;
+    if (this.#recording !== null) {
+      const { path } = this.#recording;
+      this.#write();
+      return `; recorded in ${path}`;
+    }
     if (this.#dumps === null || performance.now() - this.#dumpedAt < BETWEEN_DUMPS) return "";
     this.#dumpedAt = performance.now();
     let told = "";
