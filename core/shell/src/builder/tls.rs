@@ -40,8 +40,8 @@ impl<P: BuiltPool<Connector: FromUri>> Builder<P> {
     /// The connection string need not ask for TLS. The name to verify is the host of the server.
     ///
     /// [`build`](Self::build) fails if the connection string contradicts it: with `tls=false`, `tlsCAFile`,
-    /// `tlsCertificateKeyFile`, `tlsCertificateKeyFilePassword`, `tlsInsecure`, `tlsAllowInvalidCertificates` or
-    /// `tlsAllowInvalidHostnames`. A certificate that changes is for the configuration's own resolver to see.
+    /// `tlsCertificateKeyFile`, `tlsCertificateKeyFilePassword`, `tlsInsecure`, `tlsAllowInvalidCertificates`,
+    /// `tlsAllowInvalidHostnames`, `tlsDisableOCSPEndpointCheck` or `tlsDisableCertificateRevocationCheck`. A certificate that changes is for the configuration's own resolver to see.
     ///
     /// ```no_run
     /// use std::sync::Arc;

@@ -206,7 +206,8 @@ impl<C: BuiltClient> ClientBuilder<C> {
 
     /// Passes the builder of each pool to `prepare`, for settings that differ between pools, such as the file
     /// of a recording, or [options](Builder::map_options). The client itself sets `loadBalanced` and
-    /// [`on_failure`](Builder::on_failure), and overwrites what is set here. The last call counts.
+    /// [`on_failure`](Builder::on_failure), and overwrites what is set here. Monitors have the client's connector: choose TLS
+    /// by [`crypto_provider`](Self::crypto_provider) and [`tls_config`](Self::tls_config) of the client. The last call counts.
     #[must_use]
     pub fn prepare_pools(
         mut self,

@@ -26,4 +26,12 @@ pub enum ClientBuildError {
         /// The host.
         host: String,
     },
+    /// Servers were looked up before a rule for their hosts was given.
+    #[error(
+        "{option} was given after the servers had been looked up: give it before `ClientBuilder::resolve`"
+    )]
+    LateHostRule {
+        /// The rule.
+        option: &'static str,
+    },
 }

@@ -75,7 +75,7 @@ impl<P: BuiltPool> ClientPlan<P> {
     pub(super) fn settings(&self) -> Result<ClientSettings, ClientBuildError> {
         self.monitoring.validate()?;
         #[cfg(feature = "srv")]
-        self.srv.rules.check(&self.uri).map_err(BuildError::from)?;
+        self.srv.rules.check(&self.uri)?;
         if let (true, Some(srv)) = (self.uri.hosts.is_empty(), &self.uri.srv) {
             return Err(ClientBuildError::Unresolved { host: srv.host().to_owned() });
         }

@@ -129,7 +129,7 @@ impl<P: BuiltPool<Connector: FromUri>> ClientPlan<P> {
     }
 
     fn with_host_rules(mut self) -> Result<Self, ClientBuildError> {
-        self.srv.rules.check(&self.uri).map_err(BuildError::from)?;
+        self.srv.rules.check(&self.uri)?;
         if let Some(srv) = self.uri.srv.take() {
             self.uri.srv = Some(self.srv.rules.apply(srv).map_err(BuildError::from)?);
         }

@@ -64,7 +64,8 @@ pub trait Connector<R: Runtime>: Send + Sync + Sized + 'static {
     /// `ConnectionError`.
     type Error: Into<ConnectionError> + Send;
 
-    /// Checks, when a pool is built, whether its settings can work. The default accepts them.
+    /// Checks, when a pool is built, whether its settings can work. The default accepts them. A connector that wraps
+    /// another one asks it: [`MongoConnector`](super::mongo::MongoConnector) reads the files of TLS here.
     ///
     /// # Errors
     ///

@@ -11,7 +11,7 @@ use cenote_core::wire::RequestIds;
 /// The platform metadata of the handshake. Reads environment variables, and looks for a file.
 #[must_use]
 pub fn environment() -> Environment {
-    let variable = |name: &str| std::env::var(name).ok();
+    let variable = |name: &str| Some(std::env::var_os(name)?.to_string_lossy().into_owned());
     Environment {
         has_dockerenv: Path::new("/.dockerenv").exists(),
         ..Environment::of(std::env::consts::OS, std::env::consts::ARCH, variable)

@@ -70,10 +70,15 @@ impl TlsSource {
         options.ca_file.is_some() || options.certificate_key_file.is_some() || self.last().is_none()
     }
 
-    /// For a connection that is opened now. Blocks if there was no [`check`](Self::check).
+    /// What was read last.
+    pub(crate) fn known(&self) -> Option<Arc<ClientConfig>> {
+        self.last().as_ref().map(|last| Arc::clone(&last.config))
+    }
+
+    /// What was read last, or is read now, which blocks.
     pub(crate) fn config(&self) -> Result<Arc<ClientConfig>, ConnectionError> {
-        if let Some(last) = &*self.last() {
-            return Ok(Arc::clone(&last.config));
+        if let Some(known) = self.known() {
+            return Ok(known);
         }
         // The files before what is in them: what changes meanwhile is read again.
         let last = Last { files: files(&self.options), config: self.read()? };
@@ -141,6 +146,11 @@ fn contradiction(options: &TlsOptions) -> Option<&'static str> {
         ("tlsInsecure", options.insecure.is_some()),
         ("tlsAllowInvalidCertificates", options.allow_invalid_certificates.is_some()),
         ("tlsAllowInvalidHostnames", options.allow_invalid_hostnames.is_some()),
+        ("tlsDisableOCSPEndpointCheck", options.disable_ocsp_endpoint_check.is_some()),
+        (
+            "tlsDisableCertificateRevocationCheck",
+            options.disable_certificate_revocation_check.is_some(),
+        ),
     ];
     given.into_iter().find_map(|(option, is_given)| is_given.then_some(option))
 }

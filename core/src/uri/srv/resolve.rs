@@ -63,10 +63,10 @@ impl ConnectionString {
     }
 }
 
-/// Each costs a pool and a monitor.
-const RECORDS_MAX: usize = 1_000;
-
 impl SrvOptions {
+    /// The most records of an answer that is accepted: each costs a pool and a monitor.
+    pub const RECORDS_MAX: usize = 1_000;
+
     /// The servers, each once, in the order of the records.
     fn hosts(
         &self,
@@ -83,7 +83,7 @@ impl SrvOptions {
         records: &'a Result<Vec<SrvRecord>, LookupError>,
     ) -> Result<&'a [SrvRecord], SrvError> {
         let error = match records {
-            Ok(records) if records.len() > RECORDS_MAX => {
+            Ok(records) if records.len() > Self::RECORDS_MAX => {
                 let (host, records) = (self.host().to_owned(), records.len());
                 return Err(SrvError::TooManyRecords { host, records });
             }

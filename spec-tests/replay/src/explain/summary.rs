@@ -280,7 +280,7 @@ impl Findings {
         }
         if self.analysis.refused > 0 {
             let told = format!(
-                "{} refused by the pool: a bug of the program that recorded; --shrink misuse finds it",
+                "{} refused by the pool: a bug of the program that recorded; `cenote replay --shrink misuse` finds it",
                 counted(self.analysis.refused, "input was", "inputs were")
             );
             paragraph(text, "misuse     ", &told);

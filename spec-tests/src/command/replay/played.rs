@@ -89,8 +89,8 @@ pub(super) fn none_refused(path: &Path, refused: u64) -> bool {
         let path = path.display();
         let inputs = counted(refused, "input was", "inputs were");
         tell(format_args!(
-            "cenote: {path}: {inputs} refused, a bug of the program that recorded: --shrink misuse finds \
-             it"
+            "cenote: {path}: {inputs} refused, a bug of the program that recorded: `cenote replay \
+             --shrink misuse` finds it"
         ));
     }
     refused == 0

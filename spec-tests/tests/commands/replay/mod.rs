@@ -183,8 +183,7 @@ fn a_refused_input_is_a_failure() {
         &["explain"],
         &["draw", "--html", text(&page)],
     ] {
-        let expected =
-            "1 input was refused, a bug of the program that recorded: --shrink misuse finds";
+        let expected = "1 input was refused, a bug of the program that recorded: `cenote replay --shrink misuse` finds";
         refused(&[arguments, &[text(&trace)]].concat(), 1, expected);
     }
 }

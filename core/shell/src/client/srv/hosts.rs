@@ -6,7 +6,8 @@ use std::sync::Arc;
 use cenote_core::uri::srv::{LookupError, SrvError, SrvOptions, SrvRecord};
 use cenote_core::uri::{ConnectionString, SuffixProblem, UriError};
 
-use crate::client::{BuiltClient, ClientBuilder};
+use crate::builder::BuildError;
+use crate::client::{BuiltClient, ClientBuildError, ClientBuilder};
 use crate::runtime::contain;
 
 /// What a builder says of the hosts of SRV records.
@@ -14,6 +15,8 @@ use crate::runtime::contain;
 pub(in crate::client) struct HostRules {
     suffix: Option<String>,
     validator: Option<Arc<HostValidator>>,
+    /// They are in the options of the connection string.
+    is_applied: bool,
 }
 
 /// Whether a record may name this host.
@@ -25,7 +28,8 @@ impl<C: BuiltClient> ClientBuilder<C> {
     ///
     /// [`resolve`](Self::resolve) refuses a public suffix such as `co.uk`, and a single label, unless it is `test`,
     /// `localhost`, `invalid`, `example`, `local`, `internal`, `corp`, `home` or `mail`. So does it refuse another
-    /// connection string than `mongodb+srv://`, as [`build`](Self::build) does.
+    /// connection string than `mongodb+srv://`, as [`build`](Self::build) does, which also fails if this comes after
+    /// `resolve`.
     ///
     /// ```no_run
     /// use cenote_tokio::Client;
@@ -39,13 +43,16 @@ impl<C: BuiltClient> ClientBuilder<C> {
     /// ```
     #[must_use]
     pub fn srv_allowed_hosts_suffix(mut self, suffix: impl Into<String>) -> Self {
-        self.0.srv.rules.suffix = Some(suffix.into());
+        let rules = &mut self.0.srv.rules;
+        rules.suffix = Some(suffix.into());
+        rules.is_applied = false;
         self
     }
 
     /// Accepts the servers for which `validator` returns `true` (feature `srv`), instead of those below the domain of the
     /// connection string's host. It replaces every other check; together with `srvAllowedHostsSuffix`, and for another
-    /// connection string than `mongodb+srv://`, it is an error of [`resolve`](Self::resolve).
+    /// connection string than `mongodb+srv://`, it is an error of [`resolve`](Self::resolve); after that, one of
+    /// [`build`](Self::build).
     ///
     /// It is called for each SRV record, with the host in lower case and without a dot at its end; also when the records
     /// are looked up again, by a task or thread of the client and never under a lock. It must not block. A host that it
@@ -67,24 +74,32 @@ impl<C: BuiltClient> ClientBuilder<C> {
         mut self,
         validator: impl Fn(&str) -> bool + Send + Sync + 'static,
     ) -> Self {
-        self.0.srv.rules.validator = Some(Arc::new(validator));
+        let rules = &mut self.0.srv.rules;
+        rules.validator = Some(Arc::new(validator));
+        rules.is_applied = false;
         self
     }
 }
 
 impl HostRules {
-    /// Fails where the connection string has no SRV records to which they could apply.
-    pub(in crate::client) fn check(&self, uri: &ConnectionString) -> Result<(), UriError> {
+    /// Fails where the connection string has no SRV records to which they could apply, or where the records were
+    /// looked up without them.
+    pub(in crate::client) fn check(&self, uri: &ConnectionString) -> Result<(), ClientBuildError> {
         let option = match self {
             Self { validator: Some(_), .. } => "srvHostValidator",
             Self { suffix: Some(_), .. } => "srvAllowedHostsSuffix",
-            Self { suffix: None, validator: None } => return Ok(()),
+            Self { suffix: None, validator: None, .. } => return Ok(()),
         };
-        if uri.srv.is_some() { Ok(()) } else { Err(UriError::SrvOnly { option }) }
+        if uri.srv.is_none() {
+            return Err(BuildError::from(UriError::SrvOnly { option }).into());
+        }
+        let is_late = !self.is_applied && !uri.hosts.is_empty();
+        if is_late { Err(ClientBuildError::LateHostRule { option }) } else { Ok(()) }
     }
 
     /// The options with these rules in force.
-    pub(super) fn apply(&self, mut srv: SrvOptions) -> Result<SrvOptions, UriError> {
+    pub(super) fn apply(&mut self, mut srv: SrvOptions) -> Result<SrvOptions, UriError> {
+        self.is_applied = true;
         if let Some(suffix) = &self.suffix {
             srv = srv.with_allowed_hosts_suffix(suffix)?;
         }
@@ -120,6 +135,9 @@ impl HostRules {
         srv: &SrvOptions,
         records: &[SrvRecord],
     ) -> Result<(), SrvError> {
+        if records.len() > SrvOptions::RECORDS_MAX {
+            return Ok(()); // All are refused anyway.
+        }
         records.iter().try_for_each(|record| self.validate(srv, record))
     }
 
@@ -130,6 +148,9 @@ impl HostRules {
         mut records: Vec<SrvRecord>,
         mut report: impl FnMut(SrvError),
     ) -> Result<Vec<SrvRecord>, LookupError> {
+        if records.len() > SrvOptions::RECORDS_MAX {
+            return Ok(records); // All are refused anyway.
+        }
         let were_there = !records.is_empty();
         records.retain(|record| self.validate(srv, record).map_err(&mut report).is_ok());
         if were_there && records.is_empty() { Err(LookupError::NoneAccepted) } else { Ok(records) }
@@ -155,7 +176,21 @@ fn is_public_suffix(name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::is_public_suffix;
+    use cenote_core::uri::ConnectionString;
+
+    use super::{ClientBuildError, HostRules, is_public_suffix};
+
+    #[test]
+    fn a_rule_that_comes_after_the_records_is_refused() {
+        let mut uri = ConnectionString::parse("mongodb+srv://cluster.example.com/").unwrap();
+        let mut rules =
+            HostRules { suffix: Some("example.net".to_owned()), ..HostRules::default() };
+        rules.check(&uri).unwrap();
+        uri.hosts.push("db.example.com:27017".parse().unwrap());
+        assert!(matches!(rules.check(&uri), Err(ClientBuildError::LateHostRule { .. })));
+        rules.apply(uri.srv.clone().unwrap()).unwrap();
+        rules.check(&uri).unwrap();
+    }
 
     #[test]
     fn which_suffixes_are_public() {

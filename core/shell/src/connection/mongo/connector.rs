@@ -1,5 +1,6 @@
 //! What a pool and its builder need of the connector.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,6 +10,8 @@ use cenote_core::uri::ConnectionString;
 use rustls::ClientConfig;
 use rustls::crypto::CryptoProvider;
 
+use super::drive::hold;
+use super::limit::Limit;
 use super::{MongoConnector, OpenedConnection, Transport};
 use crate::aws::AwsCredentialProvider;
 use crate::builder::FromUri;
@@ -18,6 +21,9 @@ use crate::connection::connector::{
 use crate::connection::interrupt::Interrupter;
 use crate::oidc::TokenCallback;
 use crate::runtime::Network;
+
+/// How long a new connection waits for the files of TLS to be looked at: a file system may hang.
+const LOOK_AT_FILES: Duration = Duration::from_secs(1);
 
 impl<R> MongoConnector<R> {
     /// Does the cryptography of TLS with `provider`, also in clones that are made of it from now on: see
@@ -34,6 +40,29 @@ impl<R> MongoConnector<R> {
     pub fn with_tls_config(mut self, config: Arc<ClientConfig>) -> Self {
         self.tls = Arc::new(self.tls.with_config(config));
         self
+    }
+}
+
+impl<R: Network> MongoConnector<R> {
+    /// The configuration of a connection that is opened now. Files are read on another thread.
+    pub(super) async fn tls_config(
+        &self,
+        runtime: &R,
+        limit: Limit,
+    ) -> Result<Arc<ClientConfig>, ConnectionError> {
+        if self.tls.wants_look() {
+            let source = Arc::clone(&self.tls);
+            let refreshed = pin!(runtime.unblock(move || source.refresh()));
+            // Otherwise the files count as they were.
+            let _ = hold(runtime, Limit::each(Some(LOOK_AT_FILES)), refreshed).await;
+        }
+        if let Some(known) = self.tls.known() {
+            return Ok(known);
+        }
+        // Only of a connector that was never checked.
+        let source = Arc::clone(&self.tls);
+        let read = pin!(runtime.unblock(move || source.config()));
+        hold(runtime, limit, read).await.map_err(|error| error.at(Stage::TlsIo))?
     }
 }
 

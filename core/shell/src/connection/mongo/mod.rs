@@ -29,9 +29,7 @@ mod transport;
 use std::fmt;
 use std::marker::PhantomData;
 use std::net::{IpAddr, SocketAddr};
-use std::pin::pin;
 use std::sync::Arc;
-use std::time::Duration;
 
 use cenote_core::address::ServerAddress;
 use cenote_core::connect::{
@@ -41,7 +39,6 @@ use cenote_core::error::{ConnectionError, Stage};
 use cenote_core::uri::{ConnectionString, Credential};
 use rustls::ClientConnection;
 
-use self::drive::hold;
 use self::handshake::{Handshake, handshake, with_aws_keys};
 use self::last_addresses::LastAddresses;
 use self::limit::Limit;
@@ -200,9 +197,6 @@ impl<R> MongoConnector<R> {
     }
 }
 
-/// How long a new connection waits for the files of TLS to be looked at: a file system may hang.
-const LOOK_AT_FILES: Duration = Duration::from_secs(1);
-
 impl<R: Network> MongoConnector<R> {
     /// Does the handshake on a socket that is already connected, such as one through a tunnel: for
     /// a [`Connector`](crate::connection::Connector) that opens its own sockets, calls this, and forwards `fault`, `idle_fault`,
@@ -244,14 +238,9 @@ impl<R: Network> MongoConnector<R> {
         let stream = self.dial(runtime, address, limit, stages).await?;
         if self.tls.is_enabled() {
             stages.enter(Stage::TlsIo);
-            if self.tls.wants_look() {
-                let source = Arc::clone(&self.tls);
-                let refreshed = pin!(runtime.unblock(move || source.refresh()));
-                // Otherwise the files count as they were.
-                let _ = hold(runtime, Limit::each(Some(LOOK_AT_FILES)), refreshed).await;
-            }
             let name = tls::server_name(address)?;
-            let tls = ClientConnection::new(self.tls.config()?, name).map_err(tls::refused)?;
+            let config = self.tls_config(runtime, limit).await?;
+            let tls = ClientConnection::new(config, name).map_err(tls::refused)?;
             transport.start_tls(tls);
         }
         let mut messages = Messages { runtime: runtime.clone(), stream, transport };
