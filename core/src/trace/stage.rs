@@ -5,7 +5,7 @@ use crate::pool::Instant;
 
 /// The establishment of a connection came to a stage, and was in it until the next one, or until it ended; or a connection
 /// failed in a stage, and the client's machine was told. The machine of the pool does not hear of it: a trace has it for
-/// those who read it.
+/// its readers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StageRecord {

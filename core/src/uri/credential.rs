@@ -11,7 +11,7 @@ use super::{
     split::Userinfo,
 };
 
-/// The user as which each connection of a pool authenticates, and the mechanism. `Debug` hides who that is.
+/// The user as which each connection of a pool authenticates, and the mechanism. `Debug` hides its name.
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Credential {

@@ -12,7 +12,7 @@ use crate::connection::Connector;
 use crate::runtime::Runtime;
 
 impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
-    /// The clock is read only if someone looks at the time: the machine, a subscriber, or the reader of a
+    /// The clock is read only if the time is looked at: by the machine, a subscriber, or the reader of a
     /// whole trace.
     #[inline(always)]
     pub(super) fn context(&self, inner: &PoolInner<R, K>, is_timed: bool) -> InputContext {

@@ -70,7 +70,7 @@ struct Establishment<R: Runtime, K: Connector<R>> {
 }
 
 impl<R: Runtime, K: Connector<R>> Establishment<R, K> {
-    /// Within the limit of the connector, whoever waits for it. The sockets of attempts that were given up are closed
+    /// Within the limit of the connector, whether a caller waits or not. The sockets of attempts that were given up are closed
     /// first: the server never sees more than the pool's limits.
     // SD-23, OP-02, PS-12
     async fn run(mut self, target: Target<R>, limit: Option<std::time::Instant>, waits: bool) {

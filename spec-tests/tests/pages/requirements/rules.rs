@@ -15,7 +15,7 @@ pub(super) struct Rule {
     pub is_must: bool,
     /// No shell can lose it.
     pub is_core: bool,
-    /// Who keeps it, if not this workspace; or why nothing does.
+    /// What keeps it, if not this workspace; or why nothing does.
     pub elsewhere: Option<String>,
 }
 
